@@ -39,7 +39,13 @@ struct LaunchShape {
   uint32_t warps() const { return (threads() + kWarpSize - 1) / kWarpSize; }
 };
 
-struct CallFrame;  // return address and caller's frame, hash-consed per warp so that equal stacks are the same pointer
+// Where a call returns to. Hash-consed per warp, so that equal call stacks are the same pointer.
+struct CallFrame {
+  uint32_t return_pc;
+  uint32_t frame;  // of the caller
+  uint32_t depth;
+  const CallFrame* parent;
+};
 
 enum class SplitState : uint8_t { Ready = 0, AtBarrier = 1, AtSync = 2 };
 
@@ -54,6 +60,7 @@ struct Split {
   uint32_t wait_mask = 0;          // AtSync: lanes that must arrive
   uint32_t result_row = 0;         // AtBarrier with reduction: frame offset of the destination
   BarrierOp op = BarrierOp::Sync;
+  uint64_t last_run = 0;           // instruction count of the warp when the split last ran, for fairness
 };
 
 enum class WarpState : uint8_t { Ready = 0, Blocked = 1, Finished = 2 };
@@ -65,7 +72,9 @@ struct Warp {
   std::vector<std::unique_ptr<CallFrame>> frames;
   uint32_t live = 0;           // lanes that have not exited
   WarpState state = WarpState::Ready;
-  uint32_t slice = 0;          // branches taken backwards since the last rotation, for fairness between splits
+  uint32_t slice = 0;          // weight of backward branches since the last rotation, for fairness between splits
+  uint32_t quantum = 0;        // instructions for which the present split keeps running although another is first in order
+  bool polled = false;         // an atomic or a polling load ran since the last backward branch
   uint32_t index = 0;          // in the CTA
   uint64_t executed = 0;       // instructions
   void* client = nullptr;      // the timing core's own warp slot
@@ -75,7 +84,7 @@ struct Warp {
 
 struct Barrier {
   uint32_t arrived = 0;    // threads
-  uint32_t expected = 0;   // threads, 0: all of the CTA
+  uint32_t expected = 0;   // threads, 0: all that live in the CTA
   uint32_t popc = 0;       // reduction state
   bool all = true, any = false;
 };
@@ -88,8 +97,10 @@ struct Cta {
   std::array<Barrier, 16> barriers;
   std::vector<uint8_t> shared;
   std::vector<uint8_t> local;
-  uint8_t* regs = nullptr;
+  std::unique_ptr<uint8_t[]> storage;
+  uint8_t* regs = nullptr;   // of warp w at regs + w * stack_bytes, 64-byte aligned
   uint32_t live_warps = 0;
+  uint32_t live_threads = 0;
   uint32_t sm = 0;
   uint64_t shared_base = 0;   // where the SM's shared memory holds this CTA, for the timing of banks
 };
@@ -170,10 +181,32 @@ class Machine {
   Memory& memory() { return memory_; }
   Scratch& scratch() { return scratch_; }
   Progress& progress() { return progress_; }
+  // Interpreter to call instead of compiled handlers: (user, record index, regs with frame applied, mask, context).
+  using Interpreter = void (*)(void* user, uint32_t record, uint8_t* regs, uint32_t mask, WarpContext* context);
+  void interpret_with(Interpreter interpreter, void* user) { interpreter_ = interpreter, interpreter_user_ = user; }
+
+  uint64_t param_bytes() const { return params_.size(); }
+  uint32_t reserved_shared() const { return reserved_shared_; }
   void count_records() { progress_.per_record.assign(program_.records.size(), 0); }
 
  private:
-  friend struct MachineParts;
+  uint32_t guarded(const Warp& warp, const Split& split, const Record& record) const;
+  void execute(Warp& warp, const Split& split, const Record& record, uint32_t mask);
+  void branch(Warp& warp, const Record& record, uint32_t taken, Step& step);
+  void branch_indexed(Warp& warp, const Record& record, uint32_t mask, Step& step);
+  void call(Warp& warp, const Record& record, uint32_t mask);
+  void leave(Warp& warp, uint32_t mask, Step& step);
+  void give_back(Warp& warp, const Record& record, uint32_t mask, Step& step);
+  void arrive(Warp& warp, const Record& record, uint32_t mask, Step& step);
+  bool open_if_complete(Cta& cta, uint32_t id);
+  bool must_wait(Warp& warp, const Record& record);
+  void choose(Warp& warp);
+  enum class CtaEnd : uint8_t { Done, Slice, Stuck };
+  CtaEnd run_cta(Cta& cta, uint64_t records);
+  uint64_t run_warp(Warp& warp, uint64_t records);
+  [[noreturn]] void fail(const Warp& warp, const Split& split, FaultKind kind, uint32_t lane, uint64_t address = 0, uint32_t bytes = 0,
+                         Space space = Space::Global, bool store = false) const;
+
   const Program& program_;
   Memory& memory_;
   LaunchShape shape_;
@@ -181,8 +214,10 @@ class Machine {
   uint32_t reserved_shared_;
   Scratch scratch_;
   Progress progress_;
-  std::vector<std::unique_ptr<Cta>> pool_;
-  std::vector<Cta*> live_;
+  Interpreter interpreter_ = nullptr;
+  void* interpreter_user_ = nullptr;
+  std::vector<std::unique_ptr<Cta>> pool_;   // finished CTAs, to be used again
+  std::vector<std::unique_ptr<Cta>> live_;
 };
 
 }  // namespace ws

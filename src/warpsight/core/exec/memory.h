@@ -56,12 +56,11 @@ class Memory {
   uint8_t* base_ = nullptr;
   uint64_t bytes_ = 0, used_ = 0;
   std::map<uint64_t, Allocation> live_;
-  std::multimap<uint64_t, uint64_t> free_by_size_;  // bytes -> address
   std::map<uint64_t, uint64_t> free_;               // address -> bytes
   Allocation last_{0, 0, {}, false};
 };
 
-// Called from compiled handlers; addresses are in context->scratch->addr. `desc` = space | element bytes << 8 | elements << 16.
+// Called from compiled handlers (access.cpp); addresses are in context->scratch->addr. `desc` = space | element bytes << 8 | elements << 16.
 // Data of element e, lane l at data + (e * 32 + l) * element bytes. On a bad access sets scratch->fault and touches nothing.
 extern "C" {
 void ws_load(WarpContext* context, uint32_t mask, uint32_t desc, void* data);

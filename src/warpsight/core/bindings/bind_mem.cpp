@@ -1,0 +1,5 @@
+#include "bind.h"
+
+namespace ws {
+void bind_mem(nanobind::module_&) {}
+}  // namespace ws

@@ -5,8 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
-#include "../exec/record.h"
+#include "base/config.h"
+#include "base/stats.h"
+#include "exec/record.h"
 
 namespace ws {
 
@@ -16,6 +20,7 @@ inline constexpr Cycle kNever = ~Cycle{0};
 // A warp's memory instruction on its way from a sub-core. The address array is only valid during the call.
 struct WarpAccess {
   uint32_t token;     // the SM's own index of the outstanding instruction; comes back with complete()
+  uint16_t group;     // warp slot: stores of a group are counted for fences (LoadStoreUnit::drained)
   uint8_t subcore;
   Space space;        // resolved: never Generic
   MemoryOp op;
@@ -27,20 +32,30 @@ struct WarpAccess {
   const uint64_t* addr;  // [32]; shared: offset in the CTA's window + its base in the SM's shared memory; local: already mapped (docs)
 };
 
-// What the LSU tells the SM.
+// What the LSU tells the SM. complete() may be called from within issue(), run() or reply(), and `when` may lie in the future (never in the
+// past): the time of an L1 hit or a shared-memory access is known when it is issued.
 struct LsuClient {
   virtual ~LsuClient() = default;
   virtual void complete(uint32_t token, Cycle when) = 0;         // all data written back (loads, atomics with result), or accepted (stores)
+  virtual void stores_drained(uint32_t group, Cycle when) = 0;   // the last store of a group has reached its point of coherence
   virtual void line_counts(uint32_t record, uint32_t sectors, uint32_t wavefronts, uint32_t conflicts) = 0;  // only with lines=True
 };
 
+// Latencies count from issue() in the instruction's issue cycle to the cycle in which a dependent instruction may issue.
+struct MemReply;
 struct LoadStoreUnit {
   virtual ~LoadStoreUnit() = default;
   virtual Cycle can_issue(Cycle now, uint8_t subcore, Space space) = 0;  // earliest cycle at which the sub-core may hand over an access (now: at once); kNever never happens
   virtual void issue(Cycle now, const WarpAccess& access) = 0;
   virtual void run(Cycle now) = 0;      // do all work due at or before `now`
   virtual Cycle next_event() const = 0;  // kNever when idle
-  virtual bool drained(uint32_t token_group) const = 0;  // no store of the group (warp slot) is on its way: for fences
+  virtual bool drained(uint32_t group) const = 0;  // no store, reduction or atomic of the group (warp slot) is on its way: for fences
+  virtual void reply(const MemReply& reply, Cycle now) = 0;  // replies for MemSource::L1 and MemSource::ConstantCache
+  virtual void set_shared_bytes(uint32_t bytes) = 0;  // shared memory that the kernel's resident CTAs use; L1 gets the rest (launch time only)
+  virtual void set_line_counts(bool on) = 0;          // whether LsuClient::line_counts is called
+  virtual void invalidate_l1() = 0;                   // start of a kernel: L1 is not coherent
+  virtual void flush() = 0;                           // cold caches: everything invalid
+  virtual void reset() = 0;                           // after an aborted launch: drop whatever is on its way, keep cache contents
 };
 
 enum class MemSource : uint8_t { L1 = 0, InstructionCache = 1, ConstantCache = 2 };
@@ -56,8 +71,8 @@ struct MemRequest {
   CacheOp cache_op;
   uint8_t atomic_lanes;     // lane operations of an atomic in this line
   uint8_t atomic_conflict;  // largest number of them on one 4-byte word
-  uint8_t bytes;            // payload bytes of a store or atomic
-  uint32_t byte_mask_full;  // bit per sector: the store covers the whole sector
+  uint8_t payload;          // bytes of a store or atomic that cross the network
+  uint8_t full_sectors;     // mask of sectors that a store covers whole; the others are partial writes
 };
 
 struct MemReply {
@@ -78,6 +93,21 @@ struct MemorySystem {
   virtual void send(Cycle now, const MemRequest& request) = 0;
   virtual void run(Cycle now, ReplySink& sink) = 0;  // deliver, in time order, every reply due at or before `now`
   virtual Cycle next_event() const = 0;
+  virtual void flush() = 0;  // cold caches: everything invalid, dirty lines dropped without traffic (as a profiler's flush before the kernel)
+  virtual void reset() = 0;  // after an aborted launch: drop whatever is on its way, keep cache contents
 };
+
+// What the memory side needs to know of the rest of the GPU.
+struct Topology {
+  double sm_mhz = 0;                 // clock of all Cycle values
+  std::vector<uint16_t> gpc_of_sm;   // one entry an SM
+  std::vector<uint16_t> tpc_of_sm;
+};
+
+// Both read their sections of the GPU file ([lsu] [shared] [l1] [const]; [noc] [l2] [dram]) and register their counters, which live as long
+// as the object. `memory` and `client` must outlive the unit. Errors: std::invalid_argument naming the key.
+std::unique_ptr<LoadStoreUnit> make_load_store_unit(const Config& config, CounterRegistry& counters, uint16_t sm, MemorySystem& memory,
+                                                    LsuClient& client);
+std::unique_ptr<MemorySystem> make_memory_system(const Config& config, CounterRegistry& counters, const Topology& topology);
 
 }  // namespace ws

@@ -35,6 +35,10 @@ class LoadError(InputError):
     """A file that is no module we can load (missing, truncated, binary of an unknown kind)."""
 
 
+class TruncatedPtxError(PtxSyntaxError, LoadError):
+    """PTX text that ends in the middle of something."""
+
+
 class KernelNotFound(InputError):
     """The module has no kernel of that name; the message lists the nearest ones."""
 

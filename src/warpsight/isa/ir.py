@@ -87,6 +87,21 @@ class Neg:
 
 
 @dataclass(frozen=True, slots=True)
+class Minus:
+    """A negated register source operand, `-%r1` (video instructions only: vadd, vmad...)."""
+
+    operand: Reg
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A byte or half-word of a register in a video instruction: `%r1.b0`, `%r1.h1`, `%r1.b3210`; selector "b0", "h1", "b3210"."""
+
+    operand: Reg
+    selector: str
+
+
+@dataclass(frozen=True, slots=True)
 class Blank:
     """The sink operand `_`."""
 
@@ -99,7 +114,7 @@ class Tuple_:
     bracketed: bool = False
 
 
-Operand = Union[Reg, Imm, Sym, Special, Mem, Vec, Pair, Neg, Blank, Tuple_]
+Operand = Union[Reg, Imm, Sym, Special, Mem, Vec, Pair, Neg, Minus, Part, Blank, Tuple_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +180,16 @@ class Variable:
     relocs: tuple[tuple[int, str, int, int, bool], ...] = ()
     line: int = 0
     ptr_space: str | None = None
+    attributes: tuple[str, ...] = ()  # of .attribute(...), as written: "managed", "unified(19,95)"
+
+
+@dataclass(frozen=True, slots=True)
+class Prototype:
+    """`name: .callprototype (returns) _ (params);`, the signature of an indirect call."""
+
+    name: str
+    params: tuple[Variable, ...]
+    returns: tuple[Variable, ...] = ()
 
 
 @dataclass(slots=True)
@@ -172,7 +197,8 @@ class Kernel:
     """A .entry or .func with its parsed body.
 
     `params` in order; for a .func also `returns`. `directives` holds maxntid, reqntid, minnctapersm, maxnreg, noreturn ... as tuples of ints.
-    `registers` maps a register's name to its Reg; scoped redeclarations are renamed to be unique.
+    `registers` maps a register's name to its Reg, for the registers that the body names. A register, variable or label declared in an
+    inner scope `{ }` is renamed to be unique: "name@3" is the one of the third scope. An element of a vector register is a Reg "v.x".
     """
 
     name: str
@@ -185,3 +211,4 @@ class Kernel:
     is_entry: bool = True
     file: str = ""
     line: int = 0
+    prototypes: dict[str, Prototype] = field(default_factory=dict)

@@ -1,0 +1,217 @@
+"""The outline of a module: where its functions, variables and tables stand, without reading any body.
+
+One search finds the braces of the whole text, so that a body is skipped by its extent; what lies between is cut at `;` and braces and only
+its first words are read. A library module of tens of megabytes is outlined in a fraction of a second.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from .constants import parse_integer
+from .declarations import LINKAGE, parse_pragma
+from .lexer import IDENTIFIER, Cursor, Source
+
+_BRACE = re.compile(r'"(?:[^"\\\n]|\\.)*"|\{[^{}"]*\}|[{}]')  # a block without inner ones is taken whole
+_FUNCTION = re.compile(
+    rf"\s*(?:\.(?:{'|'.join(LINKAGE)})\s+)?\.(entry|func)\b\s*(?:\.noreturn\b\s*)?(?:\([^()]*\)\s*)?({IDENTIFIER})\s*[({{;.]", re.ASCII
+)
+_FUNCTION_START = re.compile(rf"\s*(?:\.(?:{'|'.join(LINKAGE)})\s+)?\.(?:entry|func)\b", re.ASCII)
+_SECTION_LINE = re.compile(
+    rf"\s*(?:(?:{IDENTIFIER})\s*:|\.b(?:8|16|32|64)\s+[^\s,;{{}}]+(?:[ \t]*[-+][ \t]*[^\s,;{{}}]+)?(?:\s*,\s*[^\s,;{{}}]+)*(?:[ \t]*;)?)", re.ASCII
+)
+
+
+@dataclass(slots=True)
+class FunctionEntry:
+    """A function's place: `start` of its head, `body` the offsets of its braces (None: a declaration)."""
+
+    name: str
+    is_entry: bool
+    start: int
+    end: int
+    body: tuple[int, int] | None
+
+
+@dataclass(slots=True)
+class Index:
+    version: str = ""
+    target: list[str] = field(default_factory=list)
+    address_size: int = 32  # PTX ISA 11.1.3: without the directive
+    files: dict[int, str] = field(default_factory=dict)
+    functions: dict[str, FunctionEntry] = field(default_factory=dict)
+    variables: list[int] = field(default_factory=list)  # offsets of the declarations
+    aliases: dict[str, str] = field(default_factory=dict)
+    sections: list[str] = field(default_factory=list)
+
+
+def find_blocks(source: Source) -> dict[int, int]:
+    """Outermost `{` to its `}`."""
+    blocks: dict[int, int] = {}
+    depth, opened = 0, 0
+    for match in _BRACE.finditer(source.code):
+        first = match[0][0]
+        if first == "{":
+            if match.end() - match.start() > 1:  # with its own end
+                if depth == 0:
+                    blocks[match.start()] = match.end() - 1
+                continue
+            if depth == 0:
+                opened = match.start()
+            depth += 1
+        elif first == "}":
+            if depth == 0:
+                raise source.error("this '}' closes nothing", match.start())
+            depth -= 1
+            if depth == 0:
+                blocks[opened] = match.start()
+    if depth:
+        raise source.error("this '{' is never closed", opened, truncated=True)
+    return blocks
+
+
+class Indexer:
+    """Walks over the statements of a module."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.blocks = find_blocks(source)
+        self.index = Index()
+
+    def run(self) -> Index:
+        code = self.source.code
+        position = self._header()
+        while True:
+            function = _FUNCTION.match(code, position)
+            if function is not None:
+                position = self._function(function, position)
+                continue
+            cursor = Cursor(self.source, position)
+            token = cursor.token
+            if token.kind == "end":
+                return self.index
+            if _FUNCTION_START.match(code, position):
+                position = self._unusual_function(cursor)
+            elif token.text == ";":
+                position = token.end
+            else:
+                position = self._directive(cursor)
+
+    def _header(self) -> int:
+        """`.version`, which must come first, and `.target`."""
+        cursor = Cursor(self.source, 0)
+        cursor.expect(".version")
+        version = cursor.take("number", "a version like 8.3")
+        if not re.fullmatch(r"\d+\.\d+", version.text):
+            cursor.fail("expected a version like 8.3", version.start)
+        self.index.version = version.text
+        cursor.expect(".target")
+        while True:
+            self.index.target.append(cursor.name("a target like sm_90").text)
+            if not cursor.accept(","):
+                return cursor.behind
+
+    def _function(self, match: re.Match[str], start: int) -> int:
+        """Notes a function and gives the offset behind it."""
+        return self._note_function(match[2], match[1] == "entry", start, match.end() - 1, match.start(2))
+
+    def _note_function(self, name: str, is_entry: bool, start: int, head_end: int, name_at: int) -> int:
+        code = self.source.code
+        brace, semicolon = code.find("{", head_end), code.find(";", head_end)
+        body: tuple[int, int] | None = None
+        if brace >= 0 and (semicolon < 0 or brace < semicolon or _has_pragma(code, head_end, brace)):
+            body = (brace, self.blocks[brace])
+            end = body[1] + 1
+        elif semicolon >= 0:
+            end = semicolon + 1
+        else:
+            raise self.source.error(f"function '{name}' has neither a body nor ';'", name_at, truncated=True)
+        known = self.index.functions.get(name)
+        if known is not None and known.body is not None and body is not None:
+            raise self.source.error(f"'{name}' is defined twice", name_at)
+        if known is None or known.body is None:
+            self.index.functions[name] = FunctionEntry(name, is_entry, start, end, body)
+        return end
+
+    def _unusual_function(self, cursor: Cursor) -> int:
+        """A head that the quick pattern does not know, read in full."""
+        from .declarations import parse_function_head
+
+        start = cursor.token.start
+        head = parse_function_head(cursor)
+        return self._note_function(head.name, head.is_entry, start, head.end, head.start)
+
+    def _directive(self, cursor: Cursor) -> int:
+        token = cursor.token
+        if token.kind != "dotted":
+            cursor.fail("expected a directive")
+        name = token.text[1:]
+        if name in ("address_size", "file", "pragma", "alias", "section"):
+            cursor.next()
+            getattr(self, f"_{name}")(cursor)
+            return cursor.behind
+        if name in ("version", "target"):
+            cursor.fail(f"a second {token.text}")
+        return self._variable(token.start)
+
+    def _address_size(self, cursor: Cursor) -> None:
+        start = cursor.token.start
+        self.index.address_size = parse_integer(cursor, "32 or 64")
+        if self.index.address_size not in (32, 64):
+            cursor.fail("the address size is 32 or 64", start)
+
+    def _file(self, cursor: Cursor) -> None:
+        """`.file 1 "name" {, timestamp, size}`"""
+        number = int(cursor.take("number", "a file's number").text)
+        self.index.files[number] = cursor.take("string", "a file's name").text[1:-1]
+        while cursor.accept(","):
+            cursor.take("number", "a time stamp or size")
+
+    def _pragma(self, cursor: Cursor) -> None:
+        parse_pragma(cursor)
+
+    def _alias(self, cursor: Cursor) -> None:
+        """`.alias name, function;`"""
+        name = cursor.name("a function's name").text
+        cursor.expect(",")
+        self.index.aliases[name] = cursor.name("a function's name").text
+        cursor.expect(";")
+
+    def _section(self, cursor: Cursor) -> None:
+        """`.section .debug_info { ... }`: DWARF data, checked and left alone (11.5)."""
+        self.index.sections.append(cursor.take("dotted", "a section's name").text[1:])
+        start = cursor.token.start
+        cursor.expect("{")
+        end = self.blocks[start]
+        rest = _SECTION_LINE.sub("", self.source.code[start + 1 : end])
+        if rest.strip():
+            self._bad_section(start + 1, end)
+        cursor.behind = end + 1
+
+    def _bad_section(self, position: int, end: int) -> None:
+        while match := _SECTION_LINE.match(self.source.code, position, end):
+            position = match.end()
+        Cursor(self.source, position, end).fail("expected a label or data such as '.b8 1'")
+
+    def _variable(self, start: int) -> int:
+        """Skips a declaration: to the first `;` outside braces and strings."""
+        self.index.variables.append(start)
+        code = self.source.code
+        position = start
+        for match in _DECLARATION_STOP.finditer(code, start):
+            if match.start() < position:
+                continue
+            if match[0] == ";":
+                return match.end()
+            if match[0] == "{":
+                position = self.blocks[match.start()] + 1
+        raise self.source.error("this declaration never ends", start, truncated=True)
+
+
+_DECLARATION_STOP = re.compile(r'"(?:[^"\\\n]|\\.)*"|[{;]')
+
+
+def _has_pragma(code: str, start: int, end: int) -> bool:
+    """Whether the first `;` behind a head belongs to a .pragma in it."""
+    return ".pragma" in code[start:end]

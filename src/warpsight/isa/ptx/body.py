@@ -134,7 +134,7 @@ class BodyParser:
             return None if elements is None else Vec(elements)
         if first == "!":
             operand = self._lookup(piece[1:])
-            return Neg(operand) if isinstance(operand, Reg) else None
+            return Neg(operand) if isinstance(operand, Reg) and operand.type == "pred" else None
         if "|" in piece and first not in "({[":
             pair = [self._lookup(half) for half in piece.split("|")]
             return Pair(pair[0], pair[1]) if len(pair) == 2 and pair[0] is not None and pair[1] is not None else None
@@ -152,7 +152,7 @@ class BodyParser:
         guard = self._guards.get(key)
         if guard is None:
             register = self.names.lookup(name)
-            if not isinstance(register, Reg):
+            if not isinstance(register, Reg) or register.type != "pred":
                 return None
             guard = self._guards[key] = Guard(register, bool(bang))
         return guard
@@ -166,7 +166,7 @@ class BodyParser:
             negate = cursor.accept("!")
             name = cursor.name("a predicate register")
             register = self.names.resolve(name.text, name.start)
-            if not isinstance(register, Reg):
+            if not isinstance(register, Reg) or register.type != "pred":
                 cursor.fail("a guard needs a predicate register", name.start)
             guard = Guard(register, negate)
         start = cursor.token.start
@@ -206,7 +206,7 @@ class BodyParser:
             if self.names.scope.parent is None:
                 cursor.fail("this '}' closes nothing")
             self._rename_labels(self.names.close())
-        elif token.text != ";":
+        else:
             if token.kind == "dotted":
                 self._directive(cursor)
             else:
@@ -265,7 +265,7 @@ class BodyParser:
     def _prototype(self, cursor: Cursor, name: str) -> Prototype:
         """`(returns) _ (params) .noreturn ;`"""
         returns = parse_parameters(cursor, named=False) if cursor.token.text == "(" else []
-        cursor.take("name", "'_'")
+        cursor.expect("_")
         params = parse_parameters(cursor, named=False) if cursor.token.text == "(" else []
         head = FunctionHead(name, False, "", 0)
         parse_head_directives(cursor, head)

@@ -1,8 +1,13 @@
-"""Literals and constant expressions: 64-bit integers with C's operators, and doubles (PTX ISA 4.5)."""
+"""Literals and constant expressions: 64-bit integers with C's operators, and doubles (PTX ISA 4.5).
+
+Evaluated as ptxas 13.0 does, which was asked where the manual says little: `|`, `&` and `^` of signed values are signed, shift counts are
+taken modulo 64, integers and floats do not mix.
+"""
 
 from __future__ import annotations
 
 import operator
+import re
 import struct
 from collections.abc import Callable
 
@@ -16,11 +21,13 @@ _MASK64 = (1 << 64) - 1
 _LEVELS: tuple[tuple[str, ...], ...] = (
     ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"), ("*", "/", "%"),
 )  # fmt: skip
+_PLAIN_FRACTION = re.compile(r"\.\d+(?:[eE][+-]?\d+)?")
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge,
 }  # fmt: skip
-_ARITHMETIC: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
-_BITWISE: dict[str, Callable[[int, int], int]] = {"&": operator.and_, "|": operator.or_, "^": operator.xor}
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+}  # fmt: skip
 
 
 def integer(value: int, unsigned: bool) -> Imm:
@@ -35,10 +42,11 @@ def double(value: float) -> Imm:
 
 def float_bits(text: str) -> Imm:
     """`0f3F800000` (binary32) or `0d3FF0000000000000` (binary64), with all its digits."""
-    bits = int(text[2:], 16)
+    data = bytes.fromhex(text[2:])
+    bits = int.from_bytes(data, "big")
     if text[1] in "fF":
-        return Imm("float", struct.unpack("<f", bits.to_bytes(4, "little"))[0], bits32=bits)
-    return Imm("float", struct.unpack("<d", bits.to_bytes(8, "little"))[0], bits64=bits)
+        return Imm("float", struct.unpack(">f", data)[0], bits32=bits)
+    return Imm("float", struct.unpack(">d", data)[0], bits64=bits)
 
 
 def literal(token: Token, cursor: Cursor) -> Imm:
@@ -64,11 +72,12 @@ def literal(token: Token, cursor: Cursor) -> Imm:
 
 
 def starts_constant(token: Token) -> bool:
-    return token.kind == "number" or token.text in ("-", "+", "~", "!", "(", "WARP_SZ")
+    return token.kind == "number" or _PLAIN_FRACTION.match(token.text) is not None or token.text in ("-", "+", "~", "!", "(", "WARP_SZ")
 
 
 def parse_constant(cursor: Cursor) -> Imm:
     """A constant expression. Integers are wrapped to 64 bits as the manual's evaluation rules say."""
+    start = cursor.token.start
     condition = _binary(cursor, 0)
     if not cursor.accept("?"):
         return condition
@@ -77,10 +86,10 @@ def parse_constant(cursor: Cursor) -> Imm:
     cursor.expect(":")
     no = parse_constant(cursor)
     cursor.depth -= 1
-    if "float" in (yes.kind, no.kind):
-        return _as_double(yes if condition.value else no)
+    if yes.kind != no.kind or condition.kind == "float":
+        cursor.fail("'?:' needs an integer before '?' and two values of one kind", start)
     chosen = yes if condition.value else no
-    return integer(int(chosen.value), yes.unsigned or no.unsigned)
+    return chosen if chosen.kind == "float" else integer(int(chosen.value), yes.unsigned or no.unsigned)
 
 
 def parse_integer(cursor: Cursor, what: str) -> int:
@@ -117,6 +126,9 @@ def _unary(cursor: Cursor) -> Imm:
     token = cursor.token
     if token.kind == "number":
         return literal(cursor.next(), cursor)
+    if token.kind == "dotted" and (fraction := _PLAIN_FRACTION.match(cursor.source.code, token.start, cursor.end)):
+        cursor.seek(fraction.end())
+        return double(float(fraction[0]))
     if token.text == "WARP_SZ":
         cursor.next()
         return Imm("int", WARP_SZ)
@@ -128,11 +140,11 @@ def _unary(cursor: Cursor) -> Imm:
         value = _parenthesised(cursor)
     else:
         value = _negate(_unary(cursor)) if token.text == "-" else _unary(cursor)
+        if token.text in "!~" and value.kind != "int":
+            cursor.fail(f"{token.text!r} needs an integer", token.start)
         if token.text == "!":
             value = Imm("int", int(not value.value))
         elif token.text == "~":
-            if value.kind != "int":
-                cursor.fail("'~' needs an integer", token.start)
             value = integer(~int(value.value), True)
     cursor.depth -= 1
     return value
@@ -160,24 +172,20 @@ def _negate(value: Imm) -> Imm:
     return double(-value.value)
 
 
-def _as_double(value: Imm) -> Imm:
-    return value if value.bits64 is not None else double(float(value.value))
-
-
 def _apply(cursor: Cursor, start: int, op: str, a: Imm, b: Imm) -> Imm:
+    if a.kind != b.kind:
+        cursor.fail(f"{op!r} between an integer and a float", start)
+    if a.kind == "float":
+        return _apply_float(cursor, start, op, float(a.value), float(b.value))
     if op in ("&&", "||"):
         return Imm("int", int(bool(a.value) and bool(b.value)) if op == "&&" else int(bool(a.value) or bool(b.value)))
-    if "float" in (a.kind, b.kind):
-        return _apply_float(cursor, start, op, float(a.value), float(b.value))
     x, y, unsigned = int(a.value), int(b.value), a.unsigned or b.unsigned
     if op in _COMPARISONS:
         if unsigned:
             x, y = x & _MASK64, y & _MASK64
         return Imm("int", int(_COMPARISONS[op](x, y)))
-    if op in _BITWISE:
-        return integer(_BITWISE[op](x, y), True)
     if op in ("<<", ">>"):
-        count = min(y & _MASK64, 64)
+        count = y & 63
         return integer(x << count if op == "<<" else x >> count, a.unsigned)
     if op in _ARITHMETIC:
         return integer(_ARITHMETIC[op](x, y), unsigned)

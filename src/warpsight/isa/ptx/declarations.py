@@ -11,13 +11,13 @@ from ..ir import Variable
 from .constants import parse_integer
 from .initializers import Initializer, parse_initializer
 from .lexer import Cursor, Token
-from .types import DATA_SPACES, LINKAGE, MEMORY_BYTES, VECTOR_SIZES
+from .types import DATA_SPACES, LINKAGE, MEMORY_BYTES, OPAQUE_TYPES, VECTOR_SIZES
 
-# Directives in a function's head: how many integers may follow (11.4 performance tuning, 11.5 ABI, 11.6 clusters).
+# Directives in a function's head: how many integers may follow at most (11.4 performance tuning, 11.5 ABI, 11.6 clusters).
 HEAD_DIRECTIVES = {
-    ".maxnreg": (1, 1), ".maxntid": (1, 3), ".reqntid": (1, 3), ".minnctapersm": (1, 1), ".maxnctapersm": (1, 1), ".noreturn": (0, 0),
-    ".reqnctapercluster": (1, 3), ".explicitcluster": (0, 0), ".maxclusterrank": (1, 1), ".blocksareclusters": (0, 0),
-    ".local_maxnreg": (1, 1), ".abi_preserve": (1, 1), ".abi_preserve_control": (1, 1),
+    ".maxnreg": 1, ".maxntid": 3, ".reqntid": 3, ".minnctapersm": 1, ".maxnctapersm": 1, ".noreturn": 0,
+    ".reqnctapercluster": 3, ".explicitcluster": 0, ".maxclusterrank": 1, ".blocksareclusters": 0,
+    ".local_maxnreg": 1, ".abi_preserve": 1, ".abi_preserve_control": 1,
 }  # fmt: skip
 
 
@@ -78,15 +78,12 @@ class _Shape:
     """The part of a declaration that all its names share."""
 
     space: str
+    linkage: str = ""
     type: str = ""
     vector: int = 1
     align: int | None = None
     ptr_space: str | None = None
     attributes: tuple[str, ...] = ()
-
-    @property
-    def element_bytes(self) -> int:
-        return MEMORY_BYTES[self.type] * self.vector
 
 
 def _shape(cursor: Cursor, space: str) -> _Shape:
@@ -125,8 +122,8 @@ def _pointer(cursor: Cursor, shape: _Shape) -> None:
         _alignment(cursor)
 
 
-def _dimensions(cursor: Cursor) -> list[int | None]:
-    """`[4][]`: the extents, None for one left open."""
+def _dimensions(cursor: Cursor, shape: _Shape) -> list[int | None]:
+    """`[][4]`: the extents, None for one left open, and the size of a vector type behind them."""
     extents: list[int | None] = []
     while cursor.accept("["):
         if cursor.token.text == "]":
@@ -140,78 +137,100 @@ def _dimensions(cursor: Cursor) -> list[int | None]:
                 cursor.fail("an array size cannot be negative", start)
             extents.append(extent)
         cursor.expect("]")
-    return extents
+    return [*extents, shape.vector] if shape.vector > 1 else extents
 
 
 def _make_variable(
-    cursor: Cursor, shape: _Shape, name: Token, extents: list[int | None], linkage: str, init: Initializer | None
+    cursor: Cursor, shape: _Shape, name: Token, extents: list[int | None], init: Initializer | None = None, fields: tuple[str, ...] = ()
 ) -> Variable:
-    inner = 1
-    for extent in extents[1:] if extents and extents[0] is None else extents:
-        inner *= extent or 0
-    element = shape.element_bytes
-    count = inner
+    """`extents` with the vector size last. An open first extent is as long as the initialiser."""
+    count = 1
+    for extent in extents:
+        count *= 1 if extent is None else extent
+    element = MEMORY_BYTES[shape.type]
     if extents and extents[0] is None:
-        count = -(-len(init.data) // (element * inner)) * inner if init and inner else 0
+        row = element * count
+        count *= -(-len(init.data) // row) if init and row else 0
     size = element * count
     return Variable(
-        name=name.text, space=shape.space, type=shape.type, size=size, align=shape.align or element, count=count,
-        extern=linkage == "extern", visible=linkage == "visible", weak=linkage in ("weak", "common"),
+        name=name.text, space=shape.space, type=shape.type, size=size, align=shape.align or max(1, element * shape.vector), count=count,
+        extern=shape.linkage == "extern", visible=shape.linkage == "visible", weak=shape.linkage in ("weak", "common"),
         init=init.data.ljust(size, b"\0") if init else None, relocs=init.relocs if init else (),
-        line=cursor.source.line(name.start), ptr_space=shape.ptr_space, attributes=shape.attributes,
+        line=cursor.source.line(name.start), ptr_space=shape.ptr_space, attributes=shape.attributes + fields,
     )  # fmt: skip
 
 
 def parse_variables(cursor: Cursor) -> list[Variable]:
-    """`[.linkage] .space [.align n] [.v4] .type name[extents] [= initialiser] {, name...} ;`, semicolon included."""
-    linkage = cursor.next().text[1:] if cursor.token.text[1:] in LINKAGE else ""
+    """`[.linkage] [.align n] .space [.align n] [.v4] .type name[extents] [= initialiser] {, name...} ;`, semicolon included."""
     shape = _data_shape(cursor)
     variables = []
     while True:
         name = cursor.name("a variable's name")
-        extents = _dimensions(cursor)
         if cursor.token.text == "<":
-            variables += _numbered(cursor, shape, name, linkage)
+            variables += _numbered(cursor, shape, name)
         else:
-            init = parse_initializer(cursor, shape.type, shape.vector, extents) if cursor.accept("=") else None
-            variables.append(_make_variable(cursor, shape, name, extents, linkage, init))
-        if not cursor.accept(","):
-            break
-    cursor.expect(";")
-    return variables
+            variables.append(_one_variable(cursor, shape, name))
+        if cursor.expect(",", ";").text == ";":
+            return variables
+
+
+def _one_variable(cursor: Cursor, shape: _Shape, name: Token) -> Variable:
+    extents = _dimensions(cursor, shape)
+    if not cursor.accept("="):
+        return _make_variable(cursor, shape, name, extents)
+    if shape.linkage == "extern":
+        cursor.fail("an extern variable cannot have an initialiser")
+    if shape.type in OPAQUE_TYPES:
+        return _make_variable(cursor, shape, name, extents, fields=_opaque_fields(cursor))
+    return _make_variable(cursor, shape, name, extents, parse_initializer(cursor, shape.type, extents))
+
+
+def _opaque_fields(cursor: Cursor) -> tuple[str, ...]:
+    """`{ width = 3, filter_mode = nearest }` of a texture, sampler or surface (5.3), as "width=3"..."""
+    found = []
+    cursor.expect("{")
+    while True:
+        field_name = cursor.name("a field's name").text
+        cursor.expect("=")
+        value = cursor.next().text if cursor.token.kind == "name" else str(parse_integer(cursor, "a field's value"))
+        found.append(f"{field_name}={value}")
+        if cursor.expect(",", "}").text == "}":
+            return tuple(found)
 
 
 def _data_shape(cursor: Cursor) -> _Shape:
+    linkage = cursor.next().text[1:] if cursor.token.text[1:] in LINKAGE else ""
+    align = None
+    if cursor.accept(".align"):
+        align = _alignment(cursor)
     space = cursor.take("dotted", "a state space")
     word = space.text[1:]
-    if word == "tex":  # the deprecated texture space: `.tex .u32 name` declares a texture reference (5.1.8)
-        shape = _shape(cursor, "global")
-        shape.type = "texref"
-        return shape
-    if word in ("const",) and cursor.token.kind == "punctuation" and cursor.accept("["):  # a constant bank, of PTX before 2.2
-        parse_integer(cursor, "a bank number")
-        cursor.expect("]")
-    if word.split("::")[0] not in DATA_SPACES:
+    if word not in (*DATA_SPACES, "tex"):
         cursor.fail(f"{space.text!r} is no state space of a variable", space.start)
-    return _shape(cursor, word.split("::")[0])
+    shape = _shape(cursor, "global" if word == "tex" else word)
+    shape.linkage, shape.align = linkage, shape.align or align
+    if word == "tex":  # `.tex .u32 name`, the deprecated way to declare a texture reference (5.1.8)
+        shape.type = "texref"
+    return shape
 
 
-def _numbered(cursor: Cursor, shape: _Shape, name: Token, linkage: str) -> list[Variable]:
+def _numbered(cursor: Cursor, shape: _Shape, name: Token) -> list[Variable]:
     """`name<4>` declares name0 to name3 (5.4.6)."""
-    count, _ = parse_count(cursor)
+    count = parse_count(cursor)
     if count > 1 << 16:
         cursor.fail("more than 65536 variables in one declaration", name.start)
-    return [_make_variable(cursor, shape, name._replace(text=f"{name.text}{i}"), [], linkage, None) for i in range(count)]
+    extents = _dimensions(cursor, shape)
+    return [_make_variable(cursor, shape, name._replace(text=f"{name.text}{i}"), extents) for i in range(count)]
 
 
-def parse_count(cursor: Cursor) -> tuple[int, int]:
-    """`<10>` and the offset of its number."""
+def parse_count(cursor: Cursor) -> int:
+    """`<10>`"""
     cursor.expect("<")
     token = cursor.take("number", "a count")
     if not token.text.isdigit():
         cursor.fail("expected a decimal count", token.start)
     cursor.expect(">")
-    return int(token.text[:20]), token.start
+    return int(token.text[:20])
 
 
 def parse_registers(cursor: Cursor) -> list[RegisterDecl]:
@@ -221,7 +240,7 @@ def parse_registers(cursor: Cursor) -> list[RegisterDecl]:
     found = []
     while True:
         name = cursor.name("a register's name")
-        count = parse_count(cursor)[0] if cursor.token.text == "<" else None
+        count = parse_count(cursor) if cursor.token.text == "<" else None
         found.append(RegisterDecl(name.text, shape.type, count, shape.vector, name.start))
         if not cursor.accept(","):
             break
@@ -241,8 +260,7 @@ def parse_parameters(cursor: Cursor, named: bool = True) -> list[Variable]:
         name = cursor.take("name", "a parameter's name")
         if name.text == "_" and named:
             cursor.fail("a parameter needs a name", name.start)
-        extents = _dimensions(cursor)
-        found.append(_make_variable(cursor, shape, name, extents, "", None))
+        found.append(_make_variable(cursor, shape, name, _dimensions(cursor, shape)))
         if not cursor.accept(","):
             break
     cursor.expect(")")
@@ -283,7 +301,7 @@ def parse_head_directives(cursor: Cursor, head: FunctionHead) -> None:
 
 
 def _numbers(cursor: Cursor, directive: Token) -> tuple[int, ...]:
-    least, most = HEAD_DIRECTIVES[directive.text]
+    most = HEAD_DIRECTIVES[directive.text]
     values: list[int] = []
     if most:
         values.append(parse_integer(cursor, f"a number for {directive.text}"))

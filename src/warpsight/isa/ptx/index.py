@@ -10,17 +10,18 @@ import re
 from dataclasses import dataclass, field
 
 from .constants import parse_integer
-from .declarations import LINKAGE, parse_pragma
+from .declarations import parse_function_head, parse_pragma
 from .lexer import IDENTIFIER, Cursor, Source
+from .types import LINKAGE
 
 _BRACE = re.compile(r'"(?:[^"\\\n]|\\.)*"|\{[^{}"]*\}|[{}]')  # a block without inner ones is taken whole
 _FUNCTION = re.compile(
     rf"\s*(?:\.(?:{'|'.join(LINKAGE)})\s+)?\.(entry|func)\b\s*(?:\.noreturn\b\s*)?(?:\([^()]*\)\s*)?({IDENTIFIER})\s*[({{;.]", re.ASCII
 )
 _FUNCTION_START = re.compile(rf"\s*(?:\.(?:{'|'.join(LINKAGE)})\s+)?\.(?:entry|func)\b", re.ASCII)
-_SECTION_LINE = re.compile(
-    rf"\s*(?:(?:{IDENTIFIER})\s*:|\.b(?:8|16|32|64)\s+[^\s,;{{}}]+(?:[ \t]*[-+][ \t]*[^\s,;{{}}]+)?(?:\s*,\s*[^\s,;{{}}]+)*(?:[ \t]*;)?)", re.ASCII
-)
+_DECLARATION_STOP = re.compile(r'"(?:[^"\\\n]|\\.)*"|[{;]')
+_DATUM = r"[-\w$%.]+(?:[ \t]*[-+][ \t]*[-\w$%.]+)?"  # a number, a label or section, a difference of labels
+_SECTION_LINE = re.compile(rf"\s*(?:{IDENTIFIER}\s*:|\.b(?:8|16|32|64)\s+{_DATUM}(?:\s*,\s*{_DATUM})*(?=\s|$))", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -30,7 +31,6 @@ class FunctionEntry:
     name: str
     is_entry: bool
     start: int
-    end: int
     body: tuple[int, int] | None
 
 
@@ -114,33 +114,31 @@ class Indexer:
 
     def _function(self, match: re.Match[str], start: int) -> int:
         """Notes a function and gives the offset behind it."""
-        return self._note_function(match[2], match[1] == "entry", start, match.end() - 1, match.start(2))
-
-    def _note_function(self, name: str, is_entry: bool, start: int, head_end: int, name_at: int) -> int:
         code = self.source.code
+        head_end = match.end() - 1
         brace, semicolon = code.find("{", head_end), code.find(";", head_end)
-        body: tuple[int, int] | None = None
-        if brace >= 0 and (semicolon < 0 or brace < semicolon or _has_pragma(code, head_end, brace)):
-            body = (brace, self.blocks[brace])
-            end = body[1] + 1
-        elif semicolon >= 0:
-            end = semicolon + 1
-        else:
-            raise self.source.error(f"function '{name}' has neither a body nor ';'", name_at, truncated=True)
+        if brace >= 0 and 0 <= semicolon < brace and ".pragma" in code[head_end:semicolon]:
+            return self._unusual_function(Cursor(self.source, start))
+        if brace < 0 and semicolon < 0:
+            raise self.source.error(f"function '{match[2]}' has neither a body nor ';'", match.start(2), truncated=True)
+        has_body = brace >= 0 and (semicolon < 0 or brace < semicolon)
+        return self._note_function(match[2], match[1] == "entry", start, brace if has_body else semicolon)
+
+    def _note_function(self, name: str, is_entry: bool, start: int, stop: int) -> int:
+        """`stop` is the offset of the `{` or `;` behind the head."""
+        body = (stop, self.blocks[stop]) if self.source.code[stop] == "{" else None
         known = self.index.functions.get(name)
-        if known is not None and known.body is not None and body is not None:
-            raise self.source.error(f"'{name}' is defined twice", name_at)
         if known is None or known.body is None:
-            self.index.functions[name] = FunctionEntry(name, is_entry, start, end, body)
-        return end
+            self.index.functions[name] = FunctionEntry(name, is_entry, start, body)
+        elif body is not None:
+            raise self.source.error(f"'{name}' is defined twice", start)
+        return (body[1] if body else stop) + 1
 
     def _unusual_function(self, cursor: Cursor) -> int:
         """A head that the quick pattern does not know, read in full."""
-        from .declarations import parse_function_head
-
         start = cursor.token.start
         head = parse_function_head(cursor)
-        return self._note_function(head.name, head.is_entry, start, head.end, head.start)
+        return self._note_function(head.name, head.is_entry, start, head.end)
 
     def _directive(self, cursor: Cursor) -> int:
         token = cursor.token
@@ -207,11 +205,3 @@ class Indexer:
             if match[0] == "{":
                 position = self.blocks[match.start()] + 1
         raise self.source.error("this declaration never ends", start, truncated=True)
-
-
-_DECLARATION_STOP = re.compile(r'"(?:[^"\\\n]|\\.)*"|[{;]')
-
-
-def _has_pragma(code: str, start: int, end: int) -> bool:
-    """Whether the first `;` behind a head belongs to a .pragma in it."""
-    return ".pragma" in code[start:end]

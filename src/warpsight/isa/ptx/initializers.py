@@ -1,16 +1,23 @@
-"""Initialisers of module variables: nested braces, numbers, strings and addresses (PTX ISA 5.4.4)."""
+"""Initialisers of module variables: nested braces, numbers, addresses (PTX ISA 5.4.4, 5.4.5).
+
+Where the manual is silent, this follows what ptxas 13.0 accepts and emits.
+"""
 
 from __future__ import annotations
 
+import re
 import struct
 from dataclasses import dataclass, field
 
 from ..ir import Imm
-from .constants import parse_constant, parse_integer, starts_constant
-from .lexer import Cursor
+from .constants import parse_constant, parse_integer
+from .lexer import Cursor, Token
 from .types import MEMORY_BYTES
 
 Reloc = tuple[int, str, int, int, bool]  # offset, symbol, addend, width in bytes, generic
+
+_DECIMALS = re.compile(r"[\d,\s-]+")  # with no octal number among them:
+_OCTAL = re.compile(r"(?<!\d)0\d|\d{20}")
 
 
 @dataclass(slots=True)
@@ -23,7 +30,7 @@ class Initializer:
 
 @dataclass(slots=True)
 class _Writer:
-    """Fills the elements of an array in row-major order; an inner `{ }` shorter than its row leaves zeroes."""
+    """Collects the elements of an array in row-major order."""
 
     type: str
     data: bytearray = field(default_factory=bytearray)
@@ -35,139 +42,104 @@ class _Writer:
         return MEMORY_BYTES[self.type]
 
 
-def parse_initializer(cursor: Cursor, type: str, vector: int, extents: list[int | None]) -> Initializer:
-    """Reads what follows `=`, up to the `,` or `;` behind it."""
+def parse_initializer(cursor: Cursor, type: str, shape: list[int | None]) -> Initializer:
+    """Reads what follows `=`, up to the `,` or `;` behind it. `shape`: extents (None: open), the vector size last; empty for a scalar."""
     writer = _Writer(type)
     start = cursor.token.start
-    shape = [*extents, vector] if vector > 1 else list(extents)
-    if cursor.token.text == "{":
-        if not shape:
-            shape = [1]
+    if type == "f16":
+        cursor.fail("a .f16 variable cannot have an initialiser", start)
+    if shape:
         _braces(cursor, writer, shape)
     else:
-        if shape and cursor.token.kind != "string":
-            cursor.fail("an array needs an initialiser in braces")
         _element(cursor, writer)
     _join_bytes(cursor, writer, start)
     return Initializer(bytes(writer.data), tuple(writer.relocs))
 
 
 def _braces(cursor: Cursor, writer: _Writer, shape: list[int | None]) -> None:
-    start = cursor.token.start
-    base = len(writer.data)
-    inner = writer.width
+    """`{...}` for the extents `shape`, with zeroes for what it leaves out."""
+    start, base = cursor.token.start, len(writer.data)
+    row = writer.width
     for extent in shape[1:]:
-        inner *= extent or 0
+        row *= extent or 0
     cursor.expect("{")
     cursor.nest()
-    flat = _flat_numbers(cursor, writer)
-    while not flat and cursor.token.text != "}":
-        if cursor.token.text == "{":
-            if len(shape) < 2:
-                cursor.fail("more braces than the array has dimensions")
-            if (len(writer.data) - base) % inner if inner else False:
-                cursor.fail("braces in the middle of a row")
-            _braces(cursor, writer, shape[1:])
-        else:
-            _element(cursor, writer)
-        if not cursor.accept(","):
-            break
+    if cursor.token.text != "}" and not (len(shape) == 1 and _decimals(cursor, writer)):
+        while True:
+            if len(shape) > 1:
+                _braces(cursor, writer, shape[1:])
+            else:
+                _element(cursor, writer)
+            if not cursor.accept(","):
+                break
     cursor.expect("}")
     cursor.depth -= 1
     if shape[0] is not None:
-        size = inner * shape[0]
-        if len(writer.data) - base > size:
-            cursor.fail(f"more values than the {size} bytes that they initialise", start)
-        writer.data.extend(bytes(size - (len(writer.data) - base)))
+        missing = base + row * shape[0] - len(writer.data)
+        if missing < 0:
+            cursor.fail(f"more values than the {shape[0]} elements that they initialise", start)
+        writer.data += bytes(missing)
 
 
-def _flat_numbers(cursor: Cursor, writer: _Writer) -> bool:
-    """Takes a long list of plain integers at once: tables have millions of them. False, and nothing read, for anything else."""
-    first = cursor.token
-    code = cursor.source.code
-    end = code.find("}", first.start, cursor.end)
-    if first.kind != "number" or end < 0 or writer.type[0] not in "usb":
+def _decimals(cursor: Cursor, writer: _Writer) -> bool:
+    """Takes a list of plain decimal integers at once: tables have millions of them. False, and nothing read, for anything else."""
+    code, start = cursor.source.code, cursor.token.start
+    match = _DECIMALS.match(code, start, cursor.end)
+    if match is None or writer.type[0] not in "usb" or code[match.end() : match.end() + 1] != "}" or _OCTAL.search(match[0]):
         return False
     try:
-        values = [int(text) for text in code[first.start : end].split(",")]
-    except ValueError:
-        return False  # hexadecimal, floats, symbols...: the general way
-    if any(text.lstrip().startswith("0") and text.strip() != "0" for text in code[first.start : end].split(",")) or not _fits(values, 8):
-        return False  # octal
+        values = [int(text) for text in match[0].split(",")]
+    except ValueError:  # an empty place, two numbers without a comma...: read it again for the exact error
+        return False
     mask = (1 << 8 * writer.width) - 1
-    writer.data += b"".join((value & mask).to_bytes(writer.width, "little") for value in values)
-    cursor.seek(end)
+    writer.data += b"".join([(value & mask).to_bytes(writer.width, "little") for value in values])
+    cursor.seek(match.end())
     return True
-
-
-def _fits(values: list[int], width: int) -> bool:
-    return min(values) >= -(1 << 8 * width - 1) and max(values) < 1 << 8 * width
 
 
 def _element(cursor: Cursor, writer: _Writer) -> None:
     token = cursor.token
-    if token.kind == "string":
-        if writer.width != 1:
-            cursor.fail("a string initialises bytes")
-        cursor.next()
-        writer.data += _unescape(token.text[1:-1]).encode("latin-1", "replace") + b"\0"
-    elif token.kind == "name" and token.text != "WARP_SZ":
+    if token.kind == "name" and token.text != "WARP_SZ":
         _address(cursor, writer)
+        return
+    value = parse_constant(cursor)
+    if cursor.token.text == "(" and value.kind == "int":
+        _byte_of_address(cursor, writer, int(value.value), token)
     else:
-        value = parse_constant(cursor)
-        if cursor.token.text == "(" and value.kind == "int":
-            _masked_address(cursor, writer, int(value.value), token.start)
-        else:
-            writer.data += _encode(cursor, value, writer.type, token.start)
+        writer.data += _encode(cursor, value, writer.type, token)
 
 
-def _encode(cursor: Cursor, value: Imm, type: str, start: int) -> bytes:
+def _encode(cursor: Cursor, value: Imm, type: str, token: Token) -> bytes:
     width = MEMORY_BYTES[type]
-    if type[0] == "f" and type != "f16x2":
-        if value.bits32 is not None and width == 4:
-            return value.bits32.to_bytes(4, "little")
-        if value.bits64 is not None and width == 8:
-            return value.bits64.to_bytes(8, "little")
-        if value.kind == "float" or type != "f16":
-            return _pack_float(float(value.value), width)
-        return (int(value.value) & 0xFFFF).to_bytes(2, "little")  # an integer initialises f16 by its bits
-    if value.kind == "float":
-        bits = value.bits32 if value.bits32 is not None else value.bits64
-        if bits is None or width != (4 if value.bits32 is not None else 8):
-            cursor.fail(f"a float cannot initialise .{type}", start)
-        return bits.to_bytes(width, "little")
-    return (int(value.value) & (1 << 8 * width) - 1).to_bytes(width, "little")
+    if value.kind == "int":
+        if type[0] == "f" and type != "f16x2":
+            cursor.fail(f"an integer cannot initialise .{type}", token.start)
+        return (int(value.value) & (1 << 8 * width) - 1).to_bytes(width, "little")
+    if type not in ("f32", "f64", "b32", "b64") or (type == "f64" and value.bits32 is not None):
+        cursor.fail(f"{token.text!r} cannot initialise .{type}", token.start)
+    if value.bits32 is not None:
+        return value.bits32.to_bytes(width, "little")
+    if value.bits64 is not None and width == 8:
+        return value.bits64.to_bytes(8, "little")
+    return _binary32(value.value)
 
 
-def _pack_float(value: float, width: int) -> bytes:
+def _binary32(value: float) -> bytes:
     """To nearest even; beyond the range infinity."""
     try:
-        return struct.pack({2: "<e", 4: "<f", 8: "<d"}[width], value)
+        return struct.pack("<f", value)
     except OverflowError:
-        return struct.pack({2: "<e", 4: "<f"}[width], float("inf") if value > 0 else float("-inf"))
+        return struct.pack("<f", float("inf") if value > 0 else float("-inf"))
 
 
 def _symbol(cursor: Cursor) -> tuple[str, int, bool]:
-    """`name`, `name+4`, `generic(name)`, `generic(name)+4`, `generic(name+4)`: symbol, addend, generic."""
+    """`name`, `name+4`, `generic(name)`, `generic(name)+4`: symbol, addend, generic."""
     name = cursor.name("a variable's name").text
     generic = name == "generic" and cursor.accept("(")
     if generic:
         name = cursor.name("a variable's name").text
-    addend = _addend(cursor)
-    if generic:
         cursor.expect(")")
-        addend += _addend(cursor)
-    return name, addend, generic
-
-
-def _addend(cursor: Cursor) -> int:
-    total = 0
-    while cursor.token.text in ("+", "-"):
-        sign = -1 if cursor.next().text == "-" else 1
-        if not starts_constant(cursor.token):
-            cursor.fail("expected an offset")
-        total += sign * parse_integer(cursor, "an offset")
-    return total
+    return name, parse_integer(cursor, "an offset") if cursor.accept("+") else 0, generic
 
 
 def _address(cursor: Cursor, writer: _Writer) -> None:
@@ -179,11 +151,11 @@ def _address(cursor: Cursor, writer: _Writer) -> None:
     writer.data += bytes(writer.width)
 
 
-def _masked_address(cursor: Cursor, writer: _Writer, mask: int, start: int) -> None:
+def _byte_of_address(cursor: Cursor, writer: _Writer, mask: int, token: Token) -> None:
     """`0xff00(name)`: one byte of an address, in an array of bytes."""
-    which = next((i for i in range(8) if mask == 0xFF << 8 * i or mask & (1 << 64) - 1 == 0xFF << 8 * i), None)
+    which = next((i for i in range(8) if mask & (1 << 64) - 1 == 0xFF << 8 * i), None)
     if which is None or writer.width != 1:
-        cursor.fail("a mask selects one byte (0xff, 0xff00...) of an address and initialises a byte", start)
+        cursor.fail("a mask selects one byte of an address (0xff, 0xff00...) and initialises a byte", token.start)
     cursor.expect("(")
     symbol, addend, generic = _symbol(cursor)
     cursor.expect(")")
@@ -192,30 +164,13 @@ def _masked_address(cursor: Cursor, writer: _Writer, mask: int, start: int) -> N
 
 
 def _join_bytes(cursor: Cursor, writer: _Writer, start: int) -> None:
-    """Makes one relocation of the bytes 0, 1, ... of one address in a row, which is how compilers write a pointer in a struct."""
-    offsets = writer.bytes_of
-    for offset, (symbol, addend, generic, which) in sorted(offsets.items()):
+    """Makes one relocation of the bytes 0, 1, ... of an address in a row, which is how compilers write a pointer within a struct."""
+    places = writer.bytes_of
+    for offset, (symbol, addend, generic, which) in sorted(places.items()):
         if which == 0:
             width = 1
-            while offsets.get(offset + width) == (symbol, addend, generic, width):
+            while places.get(offset + width) == (symbol, addend, generic, width):
                 width += 1
             writer.relocs.append((offset, symbol, addend, width, generic))
-        elif offsets.get(offset - 1) != (symbol, addend, generic, which - 1):
+        elif places.get(offset - 1) != (symbol, addend, generic, which - 1):
             cursor.fail(f"byte {which} of the address of '{symbol}' stands alone: only bytes from the lowest up are supported", start)
-
-
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", '"': '"', "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
-
-
-def _unescape(text: str) -> str:
-    if "\\" not in text:
-        return text
-    out, i = [], 0
-    while i < len(text):
-        if text[i] == "\\":
-            out.append(_ESCAPES.get(text[i + 1], text[i + 1]))
-            i += 1
-        else:
-            out.append(text[i])
-        i += 1
-    return "".join(out)

@@ -15,7 +15,7 @@ from .declarations import FunctionHead, parse_function_head, parse_variables
 from .images import describe_binary
 from .index import FunctionEntry, Indexer
 from .lexer import Cursor, Source
-from .scopes import element_bytes
+from .types import MEMORY_BYTES
 
 
 class PtxModule:
@@ -106,6 +106,8 @@ class PtxModule:
         for start in self._index.variables:
             cursor = Cursor(self._source, start)
             for variable in parse_variables(cursor):
+                if variable.space == "param":
+                    raise self._source.error("a .param variable needs a function around it", start)
                 known = found.get(variable.name)
                 if known is not None and not known.extern and not variable.extern:
                     raise self._source.error(f"variable '{variable.name}' is declared twice", start)
@@ -117,7 +119,7 @@ class PtxModule:
     def _symbols(self) -> Mapping[str, int]:
         """Names a body can use: variables with the size of an element, functions with 0."""
         sizes = dict.fromkeys([*self._index.functions, *self._index.aliases], 0)
-        sizes.update((name, element_bytes(variable)) for name, variable in self.variables.items())
+        sizes.update((name, MEMORY_BYTES[variable.type]) for name, variable in self.variables.items())
         return sizes
 
     def kernel(self, name: str) -> Kernel:

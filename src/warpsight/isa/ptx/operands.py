@@ -62,8 +62,9 @@ class OperandParser:
         operand = self._named(cursor.next())
         if isinstance(operand, Part) and sign.text == "-":
             return Part(operand.operand, f"-{operand.selector}")
-        if not isinstance(operand, Reg):
-            cursor.fail(f"{sign.text!r} needs a register", following.start)
+        if not isinstance(operand, Reg) or (operand.type == "pred") != (sign.text == "!"):
+            kind = "predicate" if sign.text == "!" else "data"
+            cursor.fail(f"{sign.text!r} needs a {kind} register", following.start)
         return Neg(operand) if sign.text == "!" else Minus(operand)
 
     def _named(self, name: Token) -> Operand:
@@ -74,7 +75,7 @@ class OperandParser:
         found = self.names.resolve(name.text, name.start)
         if not isinstance(found, Sym):
             return found
-        if cursor.token.text == "[":
+        if cursor.token.text == "[" and not cursor.depth:
             return self._element(found)
         return Sym(found.name, found.offset + self._offset())
 
@@ -98,13 +99,8 @@ class OperandParser:
         return Sym(array.name, offset) if self.opcode in ("mov", "cvta") else Mem(Sym(array.name), offset)
 
     def _offset(self) -> int:
-        """`+4`, `+-4`, `-4` behind a name."""
-        cursor = self.cursor
-        total = 0
-        while cursor.token.text in ("+", "-"):
-            sign = -1 if cursor.next().text == "-" else 1
-            total += sign * parse_integer(cursor, "an offset")
-        return total
+        """`+4`, `+-4` behind a name."""
+        return parse_integer(self.cursor, "an offset") if self.cursor.accept("+") else 0
 
     def _address(self) -> Operand:
         """`[base+offset]`, `[17]`, or the compound `[base, {x, y}]` of tex, tld4, sust, tensor copies."""

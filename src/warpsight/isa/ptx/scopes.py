@@ -58,10 +58,6 @@ def make_register(name: str, declaration: RegisterDecl) -> Operand:
     return Vec(tuple(Reg(f"{name}.{c}", declaration.type) for c in _COMPONENT_NAMES[: declaration.vector]))
 
 
-def element_bytes(variable: Variable) -> int:
-    return variable.size // variable.count if variable.count else MEMORY_BYTES[variable.type]
-
-
 class Names:
     """All scopes that are open at one point of a body, and the module's symbols around them."""
 
@@ -97,11 +93,11 @@ class Names:
         """Declares a variable of a function and gives it its unique name."""
         unique = self.scope.unique(variable.name)
         self.declare(variable.name, Sym(unique), offset)
-        self._element_bytes[unique] = element_bytes(variable)
+        self._element_bytes[unique] = MEMORY_BYTES[variable.type]
         variable.name = unique
 
     def element_bytes(self, name: str) -> int:
-        """Size of an element of the array that a Sym names."""
+        """What an index of the array that a Sym names counts in: by ptxas 13.0 the type's size, also for vectors and rows."""
         return self._element_bytes.get(name) or self.symbols.get(name, 0)
 
     def declare_register(self, declaration: RegisterDecl) -> None:
@@ -109,7 +105,7 @@ class Names:
         if declaration.count is None:
             self.declare(name, make_register(scope.unique(name), declaration), declaration.start)
             return
-        clash = name in scope.ranges or scope.range_of(name + "0")
+        clash = name in scope.ranges or scope.range_of(name + "0") is not None
         if not clash:
             self._note_shadow(name + "0")
             previous, scope.ranges = scope.ranges, {name: declaration}

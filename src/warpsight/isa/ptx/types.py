@@ -6,9 +6,11 @@ from __future__ import annotations
 MEMORY_BYTES = {f"{kind}{bits}": bits // 8 for kind in "sub" for bits in (8, 16, 32, 64)}
 MEMORY_BYTES |= {"b128": 16, "f16": 2, "f16x2": 4, "f32": 4, "f64": 8, "pred": 0, "texref": 8, "samplerref": 8, "surfref": 8}
 
+OPAQUE_TYPES = ("texref", "samplerref", "surfref")
+
 DATA_SPACES = ("global", "const", "shared", "local", "param")
 LINKAGE = ("visible", "extern", "weak", "common")
-VECTOR_SIZES = {"v2": 2, "v4": 4, "v8": 8}
+VECTOR_SIZES = {"v2": 2, "v4": 4}
 
 # Special registers (PTX ISA chapter 10). Those with components are read as %tid.x or whole, by a vector mov.
 _VECTOR_SPECIALS = "tid ntid ctaid nctaid clusterid nclusterid cluster_ctaid cluster_nctaid"

@@ -277,7 +277,7 @@ def _written(rule: Rule) -> int:
 
 
 def _type(spec: str, mods: Mods) -> LaneType:
-    return TYPES[mods[spec] if spec in mods else spec]
+    return TYPES[mods.get(spec, spec)]
 
 
 def _mismatch(rule: Rule, mods: Mods, shapes: tuple[_Shape, ...]) -> str:

@@ -1,7 +1,17 @@
+// Runtime functions of the lane language, for the linker of compiled handlers.
 #include "bind.h"
+#include "exec/directed.h"
 #include "machine_handle.h"
 
+namespace nb = nanobind;
+
 namespace ws {
-void add_lane_symbols(nanobind::dict&) {}
-void bind_lanes(nanobind::module_&) {}
+
+void add_lane_symbols(nb::dict& symbols) {
+  symbols["ws_directed_f32"] = reinterpret_cast<uintptr_t>(&ws_directed_f32);
+  symbols["ws_directed_f64"] = reinterpret_cast<uintptr_t>(&ws_directed_f64);
+}
+
+void bind_lanes(nb::module_&) {}
+
 }  // namespace ws

@@ -1,0 +1,69 @@
+"""From LLVM IR text to callable addresses in this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+# Measured on the integer and memory forms of a kernel (60 handlers): the code generator's level costs more than it gives above 1, and IR
+# passes have nothing to do in straight-line code that is written once. See benchmarks of handlers.
+CODEGEN_LEVEL = 1
+
+
+class Jit:
+    """The host's code generator and the linker of compiled objects. One a process: `jit()`."""
+
+    def __init__(self, symbols: Mapping[str, int]) -> None:
+        """`symbols`: name -> address of runtime functions that compiled code calls."""
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        for name, address in symbols.items():
+            llvm.add_symbol(name, address)
+        self.cpu = llvm.get_host_cpu_name()
+        features = llvm.get_host_cpu_features()
+        self.features = features.flatten()
+        # Elsewhere than on x86 every host that NumPy supports converts binary16 in hardware.
+        self.native_half = "f16c" not in features or bool(features["f16c"])
+        self._machine = llvm.Target.from_default_triple().create_target_machine(
+            cpu=self.cpu, features=self.features, opt=CODEGEN_LEVEL, reloc="pic", codemodel="jitdefault", jit=True
+        )
+        module = llvm.parse_assembly("")
+        module.triple = self._machine.triple
+        self._engine = llvm.create_mcjit_compiler(module, self._machine)
+        self._lock = threading.Lock()
+
+    @property
+    def fingerprint(self) -> str:
+        """Everything about the host and the compiler that machine code depends on."""
+        return f"{llvmlite.__version__}|{llvm.llvm_version_info}|{self.cpu}|{self.features}|{CODEGEN_LEVEL}"
+
+    def compile(self, text: str) -> bytes:
+        """IR text to object code. Raises RuntimeError for malformed IR."""
+        module: Any = llvm.parse_assembly(text)
+        module.verify()
+        code: bytes = self._machine.emit_object(module)
+        return code
+
+    def link(self, code: bytes, names: Iterable[str]) -> dict[str, int]:
+        """Loads object code for the life of the process; the address of each named function. Raises RuntimeError for a damaged object."""
+        with self._lock:
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+            self._engine.finalize_object()
+            found = {name: self._engine.get_function_address(name) for name in names}
+        missing = [name for name, address in found.items() if not address]
+        if missing:
+            raise RuntimeError(f"object code lacks {missing[0]}")
+        return found
+
+
+@lru_cache(maxsize=1)
+def jit() -> Jit:
+    """The process's Jit, linked to the compiled core."""
+    from .. import _core
+
+    return Jit(_core.runtime_symbols())

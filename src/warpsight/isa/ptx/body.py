@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from ..ir import BranchTargets, Guard, Imm, Instruction, Kernel, Label, Mem, Neg, Operand, Pair, Prototype, Reg, SourceLoc, Sym, Vec
 from .constants import float_bits
 from .declarations import FunctionHead, parse_head_directives, parse_parameters, parse_pragma, parse_registers, parse_variables
-from .lexer import IDENTIFIER, Cursor, Source
+from .lexer import IDENTIFIER, Cursor
 from .operands import OperandParser
 from .scopes import Names, Scope
+from .source import Source
 
 _SPELLING = r"[A-Za-z]\w*(?:(?:\.|::)\w+)*"
 _INSTRUCTION = re.compile(rf"\s*(?:@\s*(!?)\s*({IDENTIFIER})\s+)?({_SPELLING})(?:\s+(?![\s:])|(?=[\[{{(;]))([^;]*);", re.ASCII)

@@ -1,7 +1,7 @@
 """The outline of a module: where its functions, variables and tables stand, without reading any body.
 
-One search finds the braces of the whole text, so that a body is skipped by its extent; what lies between is cut at `;` and braces and only
-its first words are read. A library module of tens of megabytes is outlined in a fraction of a second.
+The braces of the whole text are known (`source.py`), so that a body is skipped by its extent; of what lies between, only the first words are
+read. A library module of tens of megabytes is outlined in a fraction of a second.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from .constants import parse_integer
 from .declarations import parse_function_head, parse_pragma
-from .lexer import IDENTIFIER, Cursor, Source
+from .lexer import IDENTIFIER, Cursor
+from .source import Source
 from .types import LINKAGE
 
-_BRACE = re.compile(r'"(?:[^"\\\n]|\\.)*"|\{[^{}"]*\}|[{}]')  # a block without inner ones is taken whole
 _FUNCTION = re.compile(
     rf"\s*(?:\.(?:{'|'.join(LINKAGE)})\s+)?\.(entry|func)\b\s*(?:\.noreturn\b\s*)?(?:\([^()]*\)\s*)?({IDENTIFIER})\s*[({{;.]", re.ASCII
 )
@@ -46,37 +46,12 @@ class Index:
     sections: list[str] = field(default_factory=list)
 
 
-def find_blocks(source: Source) -> dict[int, int]:
-    """Outermost `{` to its `}`."""
-    blocks: dict[int, int] = {}
-    depth, opened = 0, 0
-    for match in _BRACE.finditer(source.code):
-        first = match[0][0]
-        if first == "{":
-            if match.end() - match.start() > 1:  # with its own end
-                if depth == 0:
-                    blocks[match.start()] = match.end() - 1
-                continue
-            if depth == 0:
-                opened = match.start()
-            depth += 1
-        elif first == "}":
-            if depth == 0:
-                raise source.error("this '}' closes nothing", match.start())
-            depth -= 1
-            if depth == 0:
-                blocks[opened] = match.start()
-    if depth:
-        raise source.error("this '{' is never closed", opened, truncated=True)
-    return blocks
-
-
 class Indexer:
     """Walks over the statements of a module."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.blocks = find_blocks(source)
+        self.blocks = source.blocks
         self.index = Index()
 
     def run(self) -> Index:

@@ -1,4 +1,4 @@
-"""PTX text: positions, comments, tokens.
+"""PTX tokens, and a cursor that reads them with exact error positions.
 
 Written by hand over `re`: the parser libraries for Python (lark, pyparsing, parsimonious, textX) read some ten thousand statements a second,
 and a library module has millions.
@@ -9,12 +9,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, NoReturn
 
-from ...errors import PtxSyntaxError, TruncatedPtxError
+from .source import Source
 
 MAX_NESTING = 64  # brackets within brackets; no compiler comes near, and Python's own stack ends at some hundreds
-
-_COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|/\*|"(?:[^"\\\n]|\\.)*"?', re.DOTALL)
-_NOT_NEWLINE = re.compile(r"[^\n]")
 
 # Identifiers: PTX ISA 4.4. Numbers: 4.5. A name part of an opcode such as `.16x64b` or `.shared::cta` is one "dotted" token.
 IDENTIFIER = r"(?:[A-Za-z][\w$]*|[_$%][\w$]+)"
@@ -38,45 +35,6 @@ class Token(NamedTuple):
     end: int
 
 
-class Source:
-    """The text of one module. `text` is as read; in `code` comments are blanks, so that both share offsets."""
-
-    __slots__ = ("_anchor", "code", "name", "text")
-
-    def __init__(self, text: str, name: str) -> None:
-        self.text, self.name = text, name
-        self._anchor = (0, 1)
-        self.code = text
-        if "//" in text or "/*" in text:
-            self.code = _COMMENT_OR_STRING.sub(self._blank, text)
-
-    def _blank(self, match: re.Match[str]) -> str:
-        found = match[0]
-        if found[0] == '"':
-            return found
-        if found == "/*":
-            raise self.error("this comment never ends", match.start(), truncated=True)
-        return " " * len(found) if "\n" not in found else _NOT_NEWLINE.sub(" ", found)
-
-    def line(self, offset: int) -> int:
-        """The line of an offset, counted from 1."""
-        known, line = self._anchor  # the last answer: questions come close to each other
-        if offset >= known:
-            line += self.text.count("\n", known, offset)
-        else:
-            line -= self.text.count("\n", offset, known)
-        self._anchor = (offset, line)
-        return line
-
-    def error(self, message: str, offset: int, truncated: bool = False) -> PtxSyntaxError:
-        offset = min(offset, len(self.text))
-        start = self.text.rfind("\n", 0, offset) + 1
-        end = self.text.find("\n", offset)
-        text = self.text[start : end if end >= 0 else len(self.text)].rstrip("\r").replace("\t", " ")  # a tab would shift the caret
-        kind = TruncatedPtxError if truncated else PtxSyntaxError
-        return kind(message, self.name, self.line(offset), offset - start + 1, text)
-
-
 class Cursor:
     """Reads tokens of `source.code` from offset `start` up to `end`."""
 
@@ -93,6 +51,8 @@ class Cursor:
         code, end = self.source.code, self.end
         match = _TOKEN.match(code, offset, end)
         if match is not None and match.lastgroup is not None:
+            if match.lastgroup == "string":
+                return Token("string", self.source.text[match.start("string") : match.end()], match.start("string"), match.end())
             return Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup), match.end())
         while offset < end and code[offset].isspace():
             offset += 1

@@ -14,7 +14,8 @@ from .body import BodyParser
 from .declarations import FunctionHead, parse_function_head, parse_variables
 from .images import describe_binary
 from .index import FunctionEntry, Indexer
-from .lexer import Cursor, Source
+from .lexer import Cursor
+from .source import Source
 from .types import MEMORY_BYTES
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ..ir import Blank, Imm, Operand, Reg, Special, Sym, Variable, Vec
 from .constants import WARP_SZ
 from .declarations import RegisterDecl
-from .lexer import Source
+from .source import Source
 from .types import MEMORY_BYTES, SPECIALS, VECTOR_SPECIALS
 
 _BUILT_IN: dict[str, Operand] = {"_": Blank(), "WARP_SZ": Imm("int", WARP_SZ)}

@@ -21,6 +21,7 @@ from .source import Source
 _SPELLING = r"[A-Za-z]\w*(?:(?:\.|::)\w+)*"
 _INSTRUCTION = re.compile(rf"\s*(?:@\s*(!?)\s*({IDENTIFIER})\s+)?({_SPELLING})(?:\s+(?![\s:])|(?=[\[{{(;]))([^;]*);", re.ASCII)
 _OPCODE = re.compile(rf"\s*({_SPELLING})", re.ASCII)
+_FIRST = re.compile(r"\s*(\S)")
 _LABEL = re.compile(rf"\s*({IDENTIFIER})\s*:", re.ASCII)
 _LOC = re.compile(
     r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)"
@@ -71,6 +72,7 @@ class BodyParser:
                 cache = self.names.scope.cache
                 continue
             bang, guard_name, spelling, text = match.groups()
+            text = text.replace(", ", ",")  # so that the table needs no entry with the blank
             pieces = text.split(",") if "{" not in text and "[" not in text else _TOP_LEVEL_COMMA.split(text)
             operands: tuple[Operand, ...] | None
             try:
@@ -107,7 +109,7 @@ class BodyParser:
 
     def _lookup(self, piece: str) -> Operand | None:
         cache = self.names.scope.cache
-        operand = cache.get(piece) or self.names.cached(piece) or self._plain(piece)
+        operand = cache.get(piece) or self.names.own(piece) or self.names.cached(piece) or self._plain(piece)
         if operand is not None:
             cache[piece] = operand
         return operand
@@ -189,31 +191,30 @@ class BodyParser:
     def _other_statement(self) -> bool:
         """A label, directive, brace or unusual instruction. False at the end of the body."""
         code = self.source.code
-        loc = _LOC.match(code, self.position, self.end)
-        if loc is not None:
-            self._set_loc(loc)
-            return True
-        label = _LABEL.match(code, self.position, self.end)
-        if label is not None:
-            self._label(label)
-            return True
-        cursor = Cursor(self.source, self.position, self.end)
-        token = cursor.token
-        if token.kind == "end":
+        match = _FIRST.match(code, self.position, self.end)
+        if match is None:
             return False
-        if token.text == "{":
+        first = match[1]
+        if first == "{":
             self.names.open(len(self.kernel.body))
-        elif token.text == "}":
+            self.position = match.end()
+        elif first == "}":
             if self.names.scope.parent is None:
-                cursor.fail("this '}' closes nothing")
+                raise self.source.error("this '}' closes nothing", match.start(1))
             self._rename_labels(self.names.close())
+            self.position = match.end()
+        elif first == ".":
+            loc = _LOC.match(code, self.position, self.end)
+            if loc is not None:
+                self._set_loc(loc)
+            else:
+                self._directive(Cursor(self.source, self.position, self.end))
         else:
-            if token.kind == "dotted":
-                self._directive(cursor)
+            label = _LABEL.match(code, self.position, self.end)
+            if label is not None:
+                self._label(label)
             else:
                 self._instruction_by_tokens()
-            return True
-        self.position = token.end
         return True
 
     def _directive(self, cursor: Cursor) -> None:

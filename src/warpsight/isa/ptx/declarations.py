@@ -236,7 +236,10 @@ def parse_count(cursor: Cursor) -> int:
 def parse_registers(cursor: Cursor) -> list[RegisterDecl]:
     """`.reg [.v4] .type name, name<10>;`, semicolon included."""
     cursor.expect(".reg")
+    start = cursor.token.start
     shape = _shape(cursor, "reg")
+    if shape.type in OPAQUE_TYPES or (shape.type == "pred" and shape.vector > 1):
+        cursor.fail("a register holds a scalar or vector of a fundamental type, or one predicate", start)
     found = []
     while True:
         name = cursor.name("a register's name")

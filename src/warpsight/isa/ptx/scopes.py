@@ -44,10 +44,10 @@ class Scope:
 
     def range_of(self, name: str) -> RegisterDecl | None:
         """The `%r<10>` that declares `name`. Registers of a range are made when named: a range may be huge."""
-        for split in range(len(name.rstrip("0123456789")), len(name)):
+        stem = len(name.rstrip("0123456789"))
+        for split in range(stem, len(name)):  # `%r1<5>` declares %r10 too
             declaration = self.ranges.get(name[:split])
-            digits = name[split:]
-            if declaration and (digits == "0" or digits[0] != "0") and int(digits[:20]) < (declaration.count or 0):
+            if declaration and (name[split] != "0" or split + 1 == len(name)) and int(name[split : split + 20]) < (declaration.count or 0):
                 return declaration
         return None
 
@@ -129,6 +129,13 @@ class Names:
         if name in scope.labels or scope.find(name) is not None:
             raise self.source.error(f"'{name}' is declared twice in this scope", offset)
         return scope.labels.setdefault(name, scope.unique(name))
+
+    def own(self, text: str) -> Operand | None:
+        """What `text` names in the innermost scope, if it is a name declared there."""
+        found = self.scope.find(text)
+        if found is not None:
+            self._note_use(found)
+        return found
 
     def cached(self, text: str) -> Operand | None:
         """The operand of that text in an outer scope, where this one cannot have changed its meaning."""

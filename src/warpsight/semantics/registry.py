@@ -8,7 +8,7 @@ A rule is written above its function:
 Grammar (second argument): the modifiers in the manual's order. `name=a|b|c` is a slot that takes one of them; `name=a|b?` may be missing;
 `name~a|b?` is a hint: accepted, without influence on the meaning. The function reads what was written as `m.name` ("" when missing).
 Compilers write some modifiers in other orders than the manual (`ld.global.relaxed.gpu`, `vote.ballot.sync`); of two slots that take
-the same words (cvt's types) the first gets what is written first, and otherwise order is free.
+the same words (cvt's types) the first gets what is written first. Types keep their order; otherwise order is free.
 
 Operands (third argument): destinations = sources, each a type: the name of a slot (its value is the type: "f16x2" counts as b32) or a type
 ("u32", "pred"). Around it:
@@ -153,6 +153,8 @@ def _assign(modifiers: tuple[str, ...], slots: tuple[Slot, ...]) -> dict[str, st
             rest = _assign(modifiers[1:], slots[:i] + slots[i + 1 :])
             if rest is not None:
                 return {slot.name: modifiers[0], **rest}
+        if modifiers[0] in TYPES and not TYPES.keys().isdisjoint(slot.choices) and not slot.optional:
+            return None  # types keep their order: set.eq.f32.s32 is not set.eq.s32.f32
     return None
 
 

@@ -12,11 +12,15 @@ the same words (cvt's types) the first gets what is written first. Types keep th
 
 Operands (third argument): destinations = sources, each a type: the name of a slot (its value is the type: "f16x2" counts as b32) or a type
 ("u32", "pred"). Around it:
-    T|U?    a pair `d|p` whose second half may be missing (a sink then)      T*vec   as many as the slot `vec` says (v2, v4, v8; missing: 1)
+    T|U?    a pair `d|p` whose second half may be missing (a sink then)
+    T*vec   a vector of as many as the slot `vec` says (v2, v4, v8; missing: a scalar); T*2 one of two
+    T+      a register wider than the type is accepted (ld, st, cvt)
+    T?      may be missing at the end (the function then gets fewer values)
     [addr]  an address: base (U64, or U32 when the register has 32 bits) and byte offset (S64)
-    T?      may be missing at the end (the function then gets fewer values)   T+      operand may be wider than the type (ld, st, cvt)
-    cc      the carry flag, an implicit predicate                              -       accepted and ignored
-A `?` rule becomes two. Several rules may have one opcode: the first whose grammar and operands fit is taken.
+    #name   a constant that is part of the form: the function reads it as `m.name`
+    cc      the carry flag, an implicit predicate
+    -       accepted and ignored; `*` as the only operand: any operands, ignored
+Several rules may have one opcode: the first whose grammar and operands fit is taken.
 
 `resolve(instruction)` gives form and flattened operands; `forms()` lists every form, for docs and property tests.
 """
@@ -72,8 +76,15 @@ class Slot:
 class OperandSpec:
     type: str  # slot or type name; "addr", "cc", "-"
     pair: str | None = None
-    vector: bool = False
+    vector: str = ""  # "vec", or a number of elements
     wider: bool = False
+
+    def count(self, mods: Mods) -> int:
+        """Elements of the vector operand; 1 for a scalar."""
+        return int(self.vector) if self.vector.isdigit() else VECTORS[mods[self.vector]] if self.vector else 1
+
+
+ANYTHING = OperandSpec("*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +108,15 @@ class Rule:
 
 _RULES: dict[str, list[Rule]] = {}
 _REJECTED: dict[str, str] = {}
+_CONSTANT_OPCODES: set[str] = set()
 
 
 def op(opcode: str, grammar: str = "", operands: str = "", **options: Any) -> Callable[[Emit], Emit]:
     """Registers the decorated `f(builder, mods, *sources)` as a meaning of `opcode`. It returns the destinations (a Value, several, or None).
 
     Options: `kind` (Kind), `pure`, `sub`, `scope`, `sync_mask` (index of the member mask among the sources), `memory` (MemoryInfo). Each but `kind` may
-    be a function of the Mods.
+    be a function of the Mods. `refuse(mods)`: a reason why a combination that the grammar allows has no meaning, or "". `samples`: for each #constant the
+    values that `forms()` lists.
     """
 
     def register(emit: Emit) -> Emit:
@@ -127,7 +140,7 @@ def reject(reason: str, *opcodes: str) -> None:
 
 def _variants(operands: str) -> list[str]:
     """Operand texts with and without the trailing sources marked `?`."""
-    head, separator, tail = operands.partition("=")
+    head, separator, tail = operands.partition("=") if "=" in operands else ("", "", operands)
     sources = [s.strip() for s in tail.split(",") if s.strip()]
     needed = [s for s in sources if not s.endswith("?")]
     optional = [s[:-1] for s in sources if s.endswith("?")]
@@ -141,6 +154,8 @@ def _add(opcode: str, grammar: str, operands: str, emit: Emit | None, options: M
     if not separator:
         head, tail = "", operands
     dst, src = (tuple(_operand_spec(w.strip()) for w in side.split(",") if w.strip()) for side in (head, tail))
+    if any(s.type.startswith("#") for s in src):
+        _CONSTANT_OPCODES.add(opcode)
     _RULES.setdefault(opcode, []).append(Rule(opcode, slots, dst, src, emit, dict(options)))
 
 
@@ -168,7 +183,10 @@ def _operand_spec(word: str) -> OperandSpec:
     if word.startswith("["):
         return OperandSpec("addr")
     wider, word = word.endswith("+"), word.removesuffix("+")
-    vector, word = word.endswith("*vec"), word.removesuffix("*vec")
+    if word != "*":
+        word, _, vector = word.partition("*")
+    else:
+        vector = ""
     first, _, second = word.partition("|")
     return OperandSpec(first, second.removesuffix("?") or None, vector, wider)
 
@@ -179,7 +197,9 @@ def _operand_spec(word: str) -> OperandSpec:
 def resolve(instruction: ir.Instruction) -> Resolved:
     """The form of an instruction and its operands in the form's order. Raises NotSupported with the reason."""
     shapes = tuple(_shape(o) for o in instruction.operands)
-    rule, form = _form(instruction.opcode, instruction.modifiers, shapes)
+    rule, form = _form(instruction.opcode, instruction.modifiers, shapes, _constants(instruction))
+    if rule.src == (ANYTHING,):
+        return Resolved(form, (), ())
     dst: list[ir.Operand] = []
     src: list[ir.Operand] = []
     operands = iter(instruction.operands)
@@ -196,9 +216,10 @@ def forms() -> Iterator[Form]:
     seen = set()
     for opcode in sorted(_RULES):
         for rule in _RULES[opcode]:
-            slots = [s for s in rule.slots if not s.hint]
-            for choice in itertools.product(*(([""] if s.optional else []) + list(s.choices) for s in slots)):
-                mods = Mods({s.name: "" for s in rule.slots} | {s.name: c for s, c in zip(slots, choice)})
+            choices = {s.name: ([""] if s.optional else []) + list(s.choices) for s in rule.slots if not s.hint}
+            choices |= {name: [str(v) for v in values] for name, values in rule.options.get("samples", {}).items()}
+            for choice in itertools.product(*choices.values()):
+                mods = Mods({s.name: "" for s in rule.slots} | dict(zip(choices, choice, strict=True)))
                 if _reason(rule, mods):
                     continue
                 for base in (U64, U32) if any(s.type == "addr" for s in rule.src) else (U64,):
@@ -237,8 +258,15 @@ def _shape(operand: ir.Operand) -> _Shape:
             return (type(operand).__name__.lower(),)
 
 
+def _constants(instruction: ir.Instruction) -> tuple[int, ...]:
+    """The integer literals of an instruction whose form depends on them; nothing for others, which share one form."""
+    if instruction.opcode not in _CONSTANT_OPCODES:
+        return ()
+    return tuple(int(o.value) for o in instruction.operands if isinstance(o, ir.Imm) and o.kind == "int")
+
+
 @lru_cache(maxsize=65536)
-def _form(opcode: str, modifiers: tuple[str, ...], shapes: tuple[_Shape, ...]) -> tuple[Rule, Form]:
+def _form(opcode: str, modifiers: tuple[str, ...], shapes: tuple[_Shape, ...], constants: tuple[int, ...]) -> tuple[Rule, Form]:
     rules = _RULES.get(opcode)
     if not rules:
         raise NotSupported(_REJECTED.get(opcode, f"unknown opcode '{opcode}'"))
@@ -252,6 +280,8 @@ def _form(opcode: str, modifiers: tuple[str, ...], shapes: tuple[_Shape, ...]) -
             used = used[:-1]  # the cache policy
         mismatch = _reason(rule, mods) or _mismatch(rule, mods, used)
         if not mismatch:
+            # A constant comes last among the integer literals, but for predicates; only lop3 has one.
+            mods.update((s.type[1:], str(c)) for s, c in zip((s for s in rule.src if s.type[0] == "#"), constants[-1:], strict=True))
             bases = [LaneType("u", TYPES[s[1]].bits) if s[1] else U64 for s in used if s[0] == "mem"]
             return rule, _build(rule, mods, bases[0] if bases else U64)
         reason = reason or mismatch
@@ -284,6 +314,8 @@ def _type(spec: str, mods: Mods) -> LaneType:
 
 def _mismatch(rule: Rule, mods: Mods, shapes: tuple[_Shape, ...]) -> str:
     """Why the operands do not fit the rule, or ""."""
+    if rule.src == (ANYTHING,):
+        return ""
     if len(shapes) != _written(rule):
         return f"{len(shapes)} operands where {_written(rule)} are expected"
     operands = iter(enumerate(shapes, 1))
@@ -301,10 +333,12 @@ def _mismatch(rule: Rule, mods: Mods, shapes: tuple[_Shape, ...]) -> str:
 def _misfit(spec: OperandSpec, mods: Mods, shape: _Shape, writes: bool) -> str:
     if spec.type == "-":
         return ""
+    if spec.type.startswith("#"):
+        return "" if shape[0] == "imm" else "a constant is expected"
     if spec.type == "addr":
         return "" if shape[0] == "mem" and (not shape[1] or TYPES[shape[1]].bits in (32, 64)) else "an address [base+offset] is expected"
-    if spec.vector and VECTORS[mods["vec"]] > 1:
-        count = VECTORS[mods["vec"]]
+    count = spec.count(mods)
+    if count > 1:
         if shape[0] != "vec" or len(shape[1]) != count:
             return f"a vector of {count} is expected"
         return next(filter(None, (_misfit_one(spec, _type(spec.type, mods), s, writes) for s in shape[1])), "")
@@ -339,7 +373,7 @@ def _misfit_one(spec: OperandSpec, type: LaneType, shape: _Shape, writes: bool) 
 
 def _flatten(spec: OperandSpec, operand: ir.Operand) -> list[ir.Operand]:
     match operand:
-        case _ if spec.type == "-":
+        case _ if spec.type == "-" or spec.type.startswith("#"):
             return []
         case ir.Vec(elements=elements):
             return list(elements)
@@ -352,24 +386,23 @@ def _flatten(spec: OperandSpec, operand: ir.Operand) -> list[ir.Operand]:
 
 def _build(rule: Rule, mods: Mods, base: LaneType) -> Form:
     dst, src = (tuple(t for s in specs for t in _flat_types(s, mods, base)) for specs in (rule.dst, rule.src))
-    options = {k: v(mods) if callable(v) else v for k, v in rule.options.items() if k != "refuse"}
+    options = {k: v(mods) if callable(v) else v for k, v in rule.options.items() if k not in ("refuse", "samples")}
     kind: Kind = options.pop("kind", Kind.ALU)
-    spelling = ".".join((rule.opcode, *rule.meaning(mods)))
+    constants = [f"{int(mods[s.type[1:]]):#x}" for s in rule.src if s.type.startswith("#")]
+    spelling = ".".join((rule.opcode, *rule.meaning(mods), *constants))
     name = f"{spelling}:{','.join(t.name for t in dst)}<{','.join(t.name for t in src)}"
     return Form(name, kind, dst, src, _emit(rule.emit, mods) if rule.emit else None, **options)
 
 
 def _flat_types(spec: OperandSpec, mods: Mods, base: LaneType) -> list[LaneType]:
-    if spec.type == "-":
+    if spec.type in ("-", "*") or spec.type.startswith("#"):
         return []
     if spec.type == "addr":
         return [base, S64]
     if spec.type == "cc":
         return [PRED]
     type = _type(spec.type, mods)
-    if spec.vector:
-        return [type] * VECTORS[mods["vec"]]
-    return [type, _type(spec.pair, mods)] if spec.pair else [type]
+    return [type, _type(spec.pair, mods)] if spec.pair else [type] * spec.count(mods)
 
 
 def _emit(function: Emit, mods: Mods) -> Callable[[Builder, Sequence[Value]], Sequence[Value]]:

@@ -1,0 +1,54 @@
+// Indexed constant loads: a few lines close to the sub-cores, a larger cache behind them, then L2. Source of the shape: const.csv.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/config.h"
+#include "mem/mshr.h"
+
+namespace ws {
+
+class ConstantCache {
+ public:
+  explicit ConstantCache(const Config& config);
+
+  enum class Level : uint8_t { First, Second, Memory };
+  struct Lookup {
+    Level level;
+    uint8_t request;  // Memory: sectors to ask L2 for
+    bool blocked;     // Memory: no miss register, try again after a fill
+  };
+  // `address`: of a word. Memory leaves a waiter behind for `access`.
+  Lookup load(uint64_t address, uint32_t access);
+
+  template <class Done>
+  void fill(uint64_t line, uint8_t sectors, Done&& done) {
+    MshrTable::Entry* entry = mshrs_.find(line);
+    if (!entry) return;  // dropped by reset()
+    uint32_t slot = second_.find(line);
+    if (slot == kNone) second_.insert(slot = second_.choose(SectorCache::number_of(line)), line);  // never kNone: lines are inserted when their data is there
+    second_.state(slot).valid |= sectors;
+    for (uint64_t at = 0; at < kLineBytes; at += first_line_bytes_)
+      if (sectors >> at / kSectorBytes & 1) keep_close(line + at);
+    mshrs_.arrive(*entry, sectors, done);
+  }
+
+  void clear();
+  void reset() { mshrs_.clear(); }
+
+ private:
+  struct FirstLine {
+    uint64_t line = kNoLine;
+    uint64_t used = 0;
+  };
+  void keep_close(uint64_t small_line);
+
+  std::vector<FirstLine> first_;  // fully associative, least recently used goes
+  uint64_t first_line_bytes_;
+  uint64_t clock_ = 0;
+  SectorCache second_;
+  MshrTable mshrs_;
+};
+
+}  // namespace ws

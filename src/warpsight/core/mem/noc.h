@@ -1,0 +1,33 @@
+// The crossbar between SMs and L2 slices. A message takes its turn at the SM's port and at its GPC's port (each a bandwidth), and a latency on top.
+// The slices' own ports belong to L2.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/config.h"
+#include "mem/time.h"
+
+namespace ws {
+
+class Noc {
+ public:
+  Noc(const Config& config, CounterRegistry& counters, const Topology& topology);
+
+  Tick request(Tick at, uint16_t sm, uint32_t bytes);    // payload bytes towards L2 (a header comes on top); when it is at the slice
+  Tick response(Tick at, uint16_t sm, uint32_t bytes);   // of one that is at the GPC's port at `at`: when its last byte is at the SM
+  Tick response_latency() const { return response_latency_; }
+  Tick injection_free(uint16_t sm) const { return sms_[sm].out.free; }
+  void reset();
+
+ private:
+  struct Ports {
+    Server out, in;
+  };
+  Tick out_byte_, in_byte_, gpc_out_byte_, gpc_in_byte_, request_latency_, response_latency_;  // ticks (a byte)
+  uint32_t header_bytes_;
+  std::vector<uint16_t> gpc_of_sm_;
+  std::vector<Ports> sms_, gpcs_;
+};
+
+}  // namespace ws

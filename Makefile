@@ -23,7 +23,7 @@ test: $(VENV)/.with-test
 	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal $(ARGS)
 
 bench: $(VENV)/.with-nothing
-	$(BIN)/python benchmarks/run.py $(ARGS)
+	$(BIN)/python -m benchmarks.run $(ARGS)
 
 lint: $(VENV)/.with-lint
 	$(BIN)/ruff check .

@@ -2,7 +2,8 @@
 
     python benchmarks/ptx_parse.py [--megabytes 46]
 
-The module is made here: kernels in nvcc's style (declarations, .loc, inline assembly, vectors, calls, comments), each with its own names and constants.
+The module is made here: kernels in nvcc's style (declarations, .loc, inline assembly, vectors, comments), each with its own names and
+constants.
 The last line is a JSON object.
 """
 
@@ -108,9 +109,11 @@ def main() -> None:
         path = Path(folder) / "library.ptx"
         path.write_text(module(chosen.megabytes))
         size = path.stat().st_size
-        cold = [subprocess.run([sys.executable, "-c", COLD, str(path)], check=True, capture_output=True, text=True).stdout.split() for _ in range(chosen.runs)]
+        command = [sys.executable, "-c", COLD, str(path)]
+        cold = [subprocess.run(command, check=True, capture_output=True, text=True).stdout.split() for _ in range(chosen.runs)]
         one = statistics.median(float(run[0]) for run in cold)
-        print(f"{size / 1e6:.1f} MB, {cold[0][2]} kernels: one kernel of {cold[0][3]} statements in {one:.3f} s from cold (import {float(cold[0][1]):.3f} s)")
+        imports, kernels, statements = float(cold[0][1]), cold[0][2], cold[0][3]
+        print(f"{size / 1e6:.1f} MB, {kernels} kernels: one of {statements} statements in {one:.3f} s from cold (imports {imports:.3f} s)")
         parsed = PtxModule.from_path(path)
         names = parsed.kernel_names[:400]
         rates = []

@@ -1,4 +1,6 @@
-"""Regenerates the PTX that the tree ships: nvcc for our CUDA C++, Triton for our Triton kernels. Usage: python tools/build_ptx.py [--triton].
+"""Regenerates the PTX that the tree ships: nvcc for our CUDA C++, Triton for our Triton kernels.
+
+Usage: python tools/build_ptx.py [--triton]
 
 The PTX is committed because users have neither compiler; tests/test_shipped_ptx.py checks that it is what the sources give.
 """

@@ -1,7 +1,8 @@
-"""Makes the virtual environment that the Makefile's targets run in: warpsight, editable, built from this tree, with one of its extras.
+"""Makes the virtual environment of the Makefile's targets: warpsight, editable, built from this tree, with one of its extras.
 
-Usage: python3 tools/environment.py FOLDER EXTRA   (EXTRA "nothing": the package alone). Standard library only, any Python 3: it has to say so
-itself when the interpreter is too old.
+Usage: python3 tools/environment.py FOLDER EXTRA   (EXTRA "nothing": the package alone)
+
+Standard library only, and readable by any Python 3: it has to say so itself when the interpreter is too old.
 """
 
 import ast
@@ -41,7 +42,7 @@ def create(folder: Path) -> None:
     python = folder / "bin/python"
     version = "import sys; print(sys.version_info[:2])"
     if python.exists():
-        present = subprocess.run([str(python), "-c", version], stdout=subprocess.PIPE, universal_newlines=True).stdout
+        present = subprocess.run([str(python), "-c", version], stdout=subprocess.PIPE, text=True).stdout
         if present.strip() == str(sys.version_info[:2]):
             return
     if subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)]).returncode:
@@ -54,10 +55,12 @@ def install(folder: Path, extra: str) -> None:
     requires = ast.literal_eval(re.search(r"^requires = (\[.*?\])", (ROOT / "pyproject.toml").read_text(), re.MULTILINE | re.DOTALL)[1])
     pip(python, requires)
     hook = "from scikit_build_core.build import get_requires_for_build_editable as f; print(*f())"
-    rest = subprocess.run([python, "-c", hook], cwd=ROOT, stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout.split()
+    rest = subprocess.run([python, "-c", hook], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     if rest:
         pip(python, rest)  # cmake and ninja, where the host has none that will do
-    pip(python, ["--no-build-isolation", "--editable", str(ROOT) + ("" if extra == "nothing" else f"[{extra}]")])
+    target = str(ROOT) + ("" if extra == "nothing" else f"[{extra}]")
+    settings = ("cmake.define.WS_SYMBOLS=ON", "install.strip=false")  # for `make bench`, which says where the time goes
+    pip(python, ["--no-build-isolation", *(f"--config-settings={s}" for s in settings), "--editable", target])
 
 
 def pip(python: str, arguments: list) -> None:

@@ -1,6 +1,6 @@
-"""Trains the demo's LeNet-5 on the handwritten digits that scikit-learn ships and writes src/warpsight/demo/data. NumPy only, about a minute.
+"""Trains the demo's LeNet-5 on the handwritten digits that scikit-learn ships and writes src/warpsight/demo/data.
 
-Usage: python tools/train_lenet.py   (needs scikit-learn, in the dev extra)
+Usage: python tools/train_lenet.py   (needs scikit-learn, in the train extra). NumPy only, about a minute.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def gradients(p: Parameters, x: Array, labels: npt.NDArray[np.integer]) -> tuple
     convolutions, dense = [], []
     for layer in ("conv1", "conv2"):
         columns = patches(x)
-        out = np.maximum((columns @ p[f"{layer}.weight"].reshape(len(p[f"{layer}.bias"]), -1).T + p[f"{layer}.bias"]).transpose(0, 3, 1, 2), 0)
+        weight, bias = p[f"{layer}.weight"], p[f"{layer}.bias"]
+        out = np.maximum((columns @ weight.reshape(len(bias), -1).T + bias).transpose(0, 3, 1, 2), 0)
         n, c, h, w = out.shape
         pooled = out.reshape(n, c, h // 2, 2, w // 2, 2).max(axis=(3, 5))
         convolutions.append((layer, columns, out, pooled))

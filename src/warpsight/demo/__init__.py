@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import track
 
 import warpsight as ws
+from warpsight.report.tables import launches_table, render
 
 from . import digits, show
 from .lenet import STEPS, LeNet
@@ -41,8 +42,8 @@ def main(gpu: str = "h200", functional: bool = False, json: bool = False) -> int
     error = np.abs(probabilities - expected)
     worst, relative = float(error.max()), float((error / expected).max())
     says = probabilities.argmax(axis=1)
-    rows = [] if functional else [show.kernel_row(*step) for step in steps]
-    instructions = sum(step.result.warp_instructions for step in steps)
+    results = [step.result for step in steps]
+    instructions = sum(result.warp_instructions for result in results)
     agrees = worst <= TOLERANCE  # false for NaN, too
 
     if json:
@@ -52,7 +53,7 @@ def main(gpu: str = "h200", functional: bool = False, json: bool = False) -> int
             "digits": [
                 {"says": int(s), "probability": float(p[s]), "truth": int(t)} for s, p, t in zip(says, probabilities, truth, strict=True)
             ],
-            "kernels": rows,
+            "kernels": [{"layer": layer, **result.to_dict()} for layer, result in steps],
             "max_abs_error": worst,
             "max_rel_error": relative,
             "agrees": agrees,
@@ -64,12 +65,13 @@ def main(gpu: str = "h200", functional: bool = False, json: bool = False) -> int
 
     captions = [show.caption(int(s), float(p[s]), int(t)) for s, p, t in zip(says, probabilities, truth, strict=True)]
     print(show.gallery(images, captions, min(console.width, 120)), end="\n\n")
-    if rows:
-        console.print(show.kernel_table(rows, f"LeNet-5, {len(images)} digits, on {device.name}"))
+    if not functional:
+        print(render(launches_table(results, f"LeNet-5, {len(images)} digits, on {device.name}")))
     print(f"right: {int((says == truth).sum())} of {len(truth)} digits")
-    print(f"NumPy (float64): probabilities {'agree' if agrees else 'DISAGREE'}, largest difference {worst:.1e} absolute, {relative:.1e} relative")
-    print(f"simulated {instructions:,} warp instructions in {seconds:.2f} s ({instructions / seconds / 1e6:.2f} M/s, compilation of handlers included)")
-    if rows:
-        total = sum(float(row["time_us"]) for row in rows)
-        print(f"the GPU would take {total:.1f} us for the {len(rows)} kernels")
+    verdict = "agree" if agrees else "DISAGREE"
+    print(f"NumPy (float64): probabilities {verdict}, largest difference {worst:.1e} absolute, {relative:.1e} relative")
+    print(f"simulated {instructions:,} warp instructions in {seconds:.2f} s ({instructions / seconds / 1e6:.2f} M/s, compilation included)")
+    if not functional:
+        total = sum(result.time_us or 0 for result in results)
+        print(f"{device.name} would take {total:.1f} us for the {len(results)} kernels")
     return 0 if agrees else 1

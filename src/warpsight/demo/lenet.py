@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ class Step(NamedTuple):
     """A layer that has run: its name and the launch's result."""
 
     layer: str
-    result: Any
+    result: ws.LaunchResult
 
 
 STEPS = 8  # launches of one inference
@@ -65,7 +65,8 @@ class LeNet:
         size = height // 2
         out = self._device.empty((n, channels, size, size), np.float32)
         grid = -(-n * channels * size * size // _CTA)
-        return out, Step(layer.replace("conv", "pool"), self._module["max_pool2x2"].launch(grid, _CTA, [x, out, np.int32(n * channels), np.int32(size)]))
+        result = self._module["max_pool2x2"].launch(grid, _CTA, [x, out, np.int32(n * channels), np.int32(size)])
+        return out, Step(layer.replace("conv", "pool"), result)
 
     def _connect(self, layer: str, x: ws.DeviceArray, n: int) -> tuple[ws.DeviceArray, Step]:
         weight, bias = self._weights[f"{layer}.weight"], self._weights[f"{layer}.bias"]

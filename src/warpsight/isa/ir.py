@@ -6,7 +6,7 @@ A front end (isa/ptx, later isa/sass) turns text into `Kernel` objects; nothing 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Union
+from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Tuple_:
     bracketed: bool = False
 
 
-Operand = Union[Reg, Imm, Sym, Special, Mem, Vec, Pair, Neg, Minus, Part, Blank, Tuple_]
+Operand: TypeAlias = Reg | Imm | Sym | Special | Mem | Vec | Pair | Neg | Minus | Part | Blank | Tuple_
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +161,11 @@ class BranchTargets:
 
 @dataclass(slots=True)
 class Variable:
-    """A .global/.const/.shared/.local/.param variable.
+    """A .global/.const/.shared/.local/.param variable, or a function's parameter in a register (space "reg").
 
-    `size` in bytes (0: unsized extern array, its size comes at launch), `align` in bytes. `init`: bytes of the initialiser with zeroes where a
-    relocation goes; `relocs`: (byte offset, symbol, addend, width in bytes, generic) for addresses of other variables or functions.
+    `size` in bytes (0: unsized extern array, its size comes at launch), `align` in bytes, `count` values of `type` in all. `init`: bytes of
+    the initialiser with zeroes where a relocation goes; `relocs`: (byte offset, symbol, addend, width in bytes, generic) for addresses of
+    other variables or functions; a width below the size of an address takes its lowest bytes.
     """
 
     name: str
@@ -196,9 +197,9 @@ class Prototype:
 class Kernel:
     """A .entry or .func with its parsed body.
 
-    `params` in order; for a .func also `returns`. `directives` holds maxntid, reqntid, minnctapersm, maxnreg, noreturn ... as tuples of ints.
-    `registers` maps a register's name to its Reg, for the registers that the body names. A register, variable or label declared in an
-    inner scope `{ }` is renamed to be unique: "name@3" is the one of the third scope. An element of a vector register is a Reg "v.x".
+    `params` in order; for a .func also `returns`. `directives` holds maxntid, reqntid, minnctapersm, maxnreg, noreturn ... as int tuples.
+    `registers` maps a register's name to its Reg, for the registers that the body names. A register, variable or label of an inner scope
+    `{ }` is renamed to be unique: "name@3" is the one of the third scope. An element of a vector register is a Reg "v.x".
     """
 
     name: str

@@ -21,11 +21,11 @@ from .source import Source
 _SPELLING = r"[A-Za-z]\w*(?:(?:\.|::)\w+)*"
 _INSTRUCTION = re.compile(rf"\s*(?:@\s*(!?)\s*({IDENTIFIER})\s+)?({_SPELLING})(?:\s+(?![\s:])|(?=[\[{{(;]))([^;]*);", re.ASCII)
 _OPCODE = re.compile(rf"\s*({_SPELLING})", re.ASCII)
-_FIRST = re.compile(r"\s*(\S)")
+_FIRST = re.compile(r"\s*(\S)", re.ASCII)
 _LABEL = re.compile(rf"\s*({IDENTIFIER})\s*:", re.ASCII)
 _LOC = re.compile(
-    r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)"
-    r"(?:\s*,\s*function_name\s+[\w$%]+(?:\s*\+\s*\d+)?\s*,\s*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?(?=\s|;|$)",
+    r"\s*\.loc\s+(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})"
+    r"(?:\s*,\s*function_name\s+[\w$%]+(?:\s*\+\s*\d+)?\s*,\s*inlined_at\s+(\d{1,9})\s+(\d{1,9})\s+(\d{1,9}))?(?=\s|;|$)",
     re.ASCII,
 )
 _TOP_LEVEL_COMMA = re.compile(r",(?![^\[{(]*[\]})])")  # wrong within nested brackets; the pieces then are no operands and fall through
@@ -269,8 +269,7 @@ class BodyParser:
         returns = parse_parameters(cursor, named=False) if cursor.token.text == "(" else []
         cursor.expect("_")
         params = parse_parameters(cursor, named=False) if cursor.token.text == "(" else []
-        head = FunctionHead(name, False, "", 0)
-        parse_head_directives(cursor, head)
+        parse_head_directives(cursor, FunctionHead(name, False))
         cursor.expect(";")
         return Prototype(name, tuple(params), tuple(returns))
 
@@ -314,4 +313,3 @@ class BodyParser:
         if self.names.scope.parent is not None:
             raise self.source.error("a '{' in this function is not closed", self.end)
         self.names.check()
-

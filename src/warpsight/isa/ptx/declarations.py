@@ -38,8 +38,7 @@ class FunctionHead:
 
     name: str
     is_entry: bool
-    linkage: str
-    start: int
+    start: int = 0
     end: int = 0
     params: list[Variable] = field(default_factory=list)
     returns: list[Variable] = field(default_factory=list)
@@ -227,10 +226,10 @@ def parse_count(cursor: Cursor) -> int:
     """`<10>`"""
     cursor.expect("<")
     token = cursor.take("number", "a count")
-    if not token.text.isdigit():
+    if not token.text.isdigit() or len(token.text) > 18:
         cursor.fail("expected a decimal count", token.start)
     cursor.expect(">")
-    return int(token.text[:20])
+    return int(token.text)
 
 
 def parse_registers(cursor: Cursor) -> list[RegisterDecl]:
@@ -272,11 +271,11 @@ def parse_parameters(cursor: Cursor, named: bool = True) -> list[Variable]:
 
 def parse_function_head(cursor: Cursor) -> FunctionHead:
     """From the linkage up to the body's `{` or the `;` of a declaration, which is left for the caller."""
-    linkage = cursor.next().text[1:] if cursor.token.text[1:] in LINKAGE else ""
-    is_entry = cursor.expect(".entry", ".func").text == ".entry"
-    head = FunctionHead("", is_entry, linkage, 0)
+    if cursor.token.text[1:] in LINKAGE:
+        cursor.next()
+    head = FunctionHead("", cursor.expect(".entry", ".func").text == ".entry")
     parse_head_directives(cursor, head)
-    if not is_entry and cursor.token.text == "(":
+    if not head.is_entry and cursor.token.text == "(":
         head.returns = parse_parameters(cursor)
     name = cursor.name("a function's name")
     head.name, head.start = name.text, name.start

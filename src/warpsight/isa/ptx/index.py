@@ -1,7 +1,7 @@
 """The outline of a module: where its functions, variables and tables stand, without reading any body.
 
-The braces of the whole text are known (`source.py`), so that a body is skipped by its extent; of what lies between, only the first words are
-read. A library module of tens of megabytes is outlined in a fraction of a second.
+The braces of the whole text are known (`source.py`), so that a body is skipped by its extent; of what lies between, only the first words
+are read. A library module of tens of megabytes is outlined in a fraction of a second.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from .constants import parse_integer
 from .declarations import parse_function_head, parse_pragma
 from .lexer import IDENTIFIER, Cursor
 from .source import Source
-from .types import LINKAGE
+from .types import DATA_SPACES, LINKAGE
 
 _FUNCTION = re.compile(
     rf"\s*(?:\.(?:{'|'.join(LINKAGE)})\s+)?\.(entry|func)\b\s*(?:\.noreturn\b\s*)?(?:\([^()]*\)\s*)?({IDENTIFIER})\s*[({{;.]", re.ASCII
 )
 _FUNCTION_START = re.compile(rf"\s*(?:\.(?:{'|'.join(LINKAGE)})\s+)?\.(?:entry|func)\b", re.ASCII)
 _DECLARATION_STOP = re.compile(r'"(?:[^"\\\n]|\\.)*"|[{;]')
+_DECLARATION_WORDS = (*LINKAGE, *DATA_SPACES, "tex", "align")
 _DATUM = r"[-\w$%.]+(?:[ \t]*[-+][ \t]*[-\w$%.]+)?"  # a number, a label or section, a difference of labels
 _SECTION_LINE = re.compile(rf"\s*(?:{IDENTIFIER}\s*:|\.b(?:8|16|32|64)\s+{_DATUM}(?:\s*,\s*{_DATUM})*(?=\s|$))", re.ASCII)
 
@@ -43,7 +44,6 @@ class Index:
     functions: dict[str, FunctionEntry] = field(default_factory=dict)
     variables: list[int] = field(default_factory=list)  # offsets of the declarations
     aliases: dict[str, str] = field(default_factory=dict)
-    sections: list[str] = field(default_factory=list)
 
 
 class Indexer:
@@ -51,7 +51,6 @@ class Indexer:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.blocks = source.blocks
         self.index = Index()
 
     def run(self) -> Index:
@@ -92,7 +91,8 @@ class Indexer:
         code = self.source.code
         head_end = match.end() - 1
         brace, semicolon = code.find("{", head_end), code.find(";", head_end)
-        if brace >= 0 and 0 <= semicolon < brace and ".pragma" in code[head_end:semicolon]:
+        quote = code.find('"', head_end, min(offset for offset in (brace, semicolon, len(code)) if offset >= 0))
+        if quote >= 0:  # a .pragma, which may hold any character
             return self._unusual_function(Cursor(self.source, start))
         if brace < 0 and semicolon < 0:
             raise self.source.error(f"function '{match[2]}' has neither a body nor ';'", match.start(2), truncated=True)
@@ -101,7 +101,7 @@ class Indexer:
 
     def _note_function(self, name: str, is_entry: bool, start: int, stop: int) -> int:
         """`stop` is the offset of the `{` or `;` behind the head."""
-        body = (stop, self.blocks[stop]) if self.source.code[stop] == "{" else None
+        body = (stop, self.source.blocks[stop]) if self.source.code[stop] == "{" else None
         known = self.index.functions.get(name)
         if known is None or known.body is None:
             self.index.functions[name] = FunctionEntry(name, is_entry, start, body)
@@ -119,14 +119,20 @@ class Indexer:
         token = cursor.token
         if token.kind != "dotted":
             cursor.fail("expected a directive")
-        name = token.text[1:]
-        if name in ("address_size", "file", "pragma", "alias", "section"):
+        parse = {
+            ".address_size": self._address_size,
+            ".file": self._file,
+            ".pragma": parse_pragma,
+            ".alias": self._alias,
+            ".section": self._section,
+        }.get(token.text)
+        if parse is not None:
             cursor.next()
-            getattr(self, f"_{name}")(cursor)
+            parse(cursor)
             return cursor.behind
-        if name in ("version", "target"):
-            cursor.fail(f"a second {token.text}")
-        return self._variable(token.start)
+        if token.text[1:] in _DECLARATION_WORDS:
+            return self._variable(token.start)
+        cursor.fail("unknown directive, or one that may not stand here")
 
     def _address_size(self, cursor: Cursor) -> None:
         start = cursor.token.start
@@ -136,13 +142,10 @@ class Indexer:
 
     def _file(self, cursor: Cursor) -> None:
         """`.file 1 "name" {, timestamp, size}`"""
-        number = int(cursor.take("number", "a file's number").text)
+        number = parse_integer(cursor, "a file's number")
         self.index.files[number] = cursor.take("string", "a file's name").text[1:-1]
         while cursor.accept(","):
-            cursor.take("number", "a time stamp or size")
-
-    def _pragma(self, cursor: Cursor) -> None:
-        parse_pragma(cursor)
+            parse_integer(cursor, "a time stamp or size")
 
     def _alias(self, cursor: Cursor) -> None:
         """`.alias name, function;`"""
@@ -153,10 +156,10 @@ class Indexer:
 
     def _section(self, cursor: Cursor) -> None:
         """`.section .debug_info { ... }`: DWARF data, checked and left alone (11.5)."""
-        self.index.sections.append(cursor.take("dotted", "a section's name").text[1:])
+        cursor.take("dotted", "a section's name")
         start = cursor.token.start
         cursor.expect("{")
-        end = self.blocks[start]
+        end = self.source.blocks[start]
         rest = _SECTION_LINE.sub("", self.source.code[start + 1 : end])
         if rest.strip():
             self._bad_section(start + 1, end)
@@ -178,5 +181,5 @@ class Indexer:
             if match[0] == ";":
                 return match.end()
             if match[0] == "{":
-                position = self.blocks[match.start()] + 1
+                position = self.source.blocks[match.start()] + 1
         raise self.source.error("this declaration never ends", start, truncated=True)

@@ -1,7 +1,7 @@
 """PTX tokens, and a cursor that reads them with exact error positions.
 
-Written by hand over `re`: the parser libraries for Python (lark, pyparsing, parsimonious, textX) read some ten thousand statements a second,
-and a library module has millions.
+Written by hand over `re`: the parser libraries for Python (lark, pyparsing, parsimonious, textX) make objects of every token in Python and
+are far from the hundred thousand statements a second that library modules of tens of megabytes ask for.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ IDENTIFIER = r"(?:[A-Za-z][\w$]*|[_$%][\w$]+)"
 INTEGER = r"(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?"
 _TOKEN = re.compile(
     rf"""\s*(?:
-      (?P<number> 0[fF][0-9a-fA-F]{{8}}(?![\w$]) | 0[dD][0-9a-fA-F]{{16}}(?![\w$]) | \d+\.\d*(?:[eE][+-]?\d+)? | \d+[eE][+-]?\d+ | {INTEGER})
+      (?P<number> 0[fF][0-9a-fA-F]{{8}}(?![\w$]) | 0[dD][0-9a-fA-F]{{16}}(?![\w$])
+                | \d+\.\d*(?:[eE][+-]?\d+)? | \d+[eE][+-]?\d+ | {INTEGER})
     | (?P<name> {IDENTIFIER} | _)
     | (?P<dotted> \.\w+(?:::\w+)*)
     | (?P<string> "(?:[^"\\\n]|\\.)*")
@@ -54,7 +55,7 @@ class Cursor:
             if match.lastgroup == "string":
                 return Token("string", self.source.text[match.start("string") : match.end()], match.start("string"), match.end())
             return Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup), match.end())
-        while offset < end and code[offset].isspace():
+        while offset < end and code[offset] in " \t\n\r\f\v":
             offset += 1
         if offset >= end:
             return Token("end", "", offset, offset)

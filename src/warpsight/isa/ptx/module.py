@@ -61,7 +61,7 @@ class PtxModule:
 
     @classmethod
     def from_text(cls, text: str, name: str = "<text>") -> PtxModule:
-        return cls._from_bytes(text.encode("utf-8", "surrogateescape"), name, None)
+        return cls._from_bytes(text.encode("utf-8", "surrogatepass"), name, None)
 
     @classmethod
     def _from_bytes(cls, data: bytes, name: str, path: str | None) -> PtxModule:
@@ -173,8 +173,9 @@ class PtxModule:
             kernel = self._make(head)
             parser = BodyParser(self._source, entry.body[0] + 1, entry.body[1], kernel, self._symbols, self.files)
             for parameter in (*head.returns, *head.params):
-                is_register = parameter.space == "reg"
-                parser.names.declare(parameter.name, Reg(parameter.name, parameter.type) if is_register else Sym(parameter.name), head.start)
+                name = parameter.name
+                meaning = Reg(name, parameter.type) if parameter.space == "reg" else Sym(name)
+                parser.names.declare(name, meaning, head.start)
             with _collector_paused():
                 parser.parse()
             self._parsed[entry.name] = kernel

@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 from ..ir import (
-    Blank, Guard, Imm, Instruction, Mem, Minus, Neg, Operand, Pair, Part, Reg, Special, Sym, Tuple_, Vec,
+    Blank,
+    Guard,
+    Imm,
+    Instruction,
+    Mem,
+    Minus,
+    Neg,
+    Operand,
+    Pair,
+    Part,
+    Reg,
+    Special,
+    Sym,
+    Tuple_,
+    Vec,
 )  # fmt: skip
 
 

@@ -14,9 +14,11 @@ _BUILT_IN: dict[str, Operand] = {"_": Blank(), "WARP_SZ": Imm("int", WARP_SZ)}
 _COMPONENT_NAMES = "xyzw"
 _COMPONENTS = {"x": "x", "y": "y", "z": "z", "w": "w", "r": "x", "g": "y", "b": "z", "a": "w"}
 
+_MAX_DIGITS = 18  # of a register's number
+
 
 class Scope:
-    """One `{ }`. The function's own scope has number 0 and keeps names as they are; in others "@number" is added, so that all are unique."""
+    """One `{ }`. The function's own scope has number 0 and keeps names as they are; others add "@number", so that all are unique."""
 
     __slots__ = ("cache", "first", "labels", "names", "number", "parent", "ranges", "shadows", "used")
 
@@ -45,9 +47,11 @@ class Scope:
     def range_of(self, name: str) -> RegisterDecl | None:
         """The `%r<10>` that declares `name`. Registers of a range are made when named: a range may be huge."""
         stem = len(name.rstrip("0123456789"))
+        if len(name) - stem > _MAX_DIGITS:
+            return None
         for split in range(stem, len(name)):  # `%r1<5>` declares %r10 too
             declaration = self.ranges.get(name[:split])
-            if declaration and (name[split] != "0" or split + 1 == len(name)) and int(name[split : split + 20]) < (declaration.count or 0):
+            if declaration and (name[split] != "0" or split + 1 == len(name)) and int(name[split:]) < (declaration.count or 0):
                 return declaration
         return None
 

@@ -1,0 +1,5 @@
+"""`python -m warpsight`."""
+
+from .cli.main import run
+
+run()

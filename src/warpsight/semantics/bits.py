@@ -79,11 +79,19 @@ def _nth_set_bit(b: Builder, x: Value, n: Value) -> Value:
     return position
 
 
+def field_bounds(b: Builder, width: int, start: Value, length: Value) -> tuple[Value, Value]:
+    """The manual allows 0..255; beyond, the 32-bit instruction reads the low byte and the 64-bit sequence the whole word (isa_h200.npz)."""
+    if width == 32:
+        return start & 0xFF, length & 0xFF
+    limit = b.const(U32, width)
+    return b.min_(start, limit), b.min_(length, limit)
+
+
 @op("bfe", "type=u32|u64|s32|s64", "type = type, u32, u32")
 def bfe(b: Builder, m: Mods, x: Value, start: Value, length: Value) -> Value:
     """`length` bits from `start` on; bits past the operand's end read as the sign of the field (its top bit, or the operand's), or zero."""
     width = x.type.bits
-    start, length = start & 0xFF, length & 0xFF
+    start, length = field_bounds(b, width, start, length)
     unsigned = x.bits(LaneType("u", width))
     field = shift_right(b, unsigned, start) & low_ones(b, unsigned.type, length)
     if not x.type.signed:
@@ -97,7 +105,7 @@ def bfe(b: Builder, m: Mods, x: Value, start: Value, length: Value) -> Value:
 
 @op("bfi", "type=b32|b64", "type = type, type, u32, u32")
 def bfi(b: Builder, m: Mods, field: Value, into: Value, start: Value, length: Value) -> Value:
-    start, length = start & 0xFF, length & 0xFF
+    start, length = field_bounds(b, field.type.bits, start, length)
     mask = shift_left(b, low_ones(b, field.type, length), start)
     return (into & ~mask) | (shift_left(b, field, start) & mask)
 

@@ -1,12 +1,13 @@
 """Extended-precision integer arithmetic (PTX ISA, "Extended-Precision Integer Arithmetic Instructions").
 
-The carry flag is the implicit predicate `%cc`: carry-out of an addition, borrow-out of a subtraction.
+The carry flag is the implicit predicate `%cc`. The manual leaves open what mixing additions and subtractions gives; the hardware subtracts by
+adding the complement, so that after a subtraction the flag says that nothing was borrowed (tests/data/isa_h200.npz).
 """
 
 from __future__ import annotations
 
 from ..lanes.builder import Builder, Value
-from ..lanes.types import LaneType
+from ..lanes.types import PRED, LaneType
 from .registry import Mods, op
 
 TYPE = "type=u32|s32|u64|s64"
@@ -28,14 +29,9 @@ def _sum(b: Builder, x: Value, y: Value, carry: Value | None) -> tuple[Value, Va
     return total, out
 
 
-def _difference(b: Builder, x: Value, y: Value, borrow: Value | None) -> tuple[Value, Value]:
-    """x - y (- borrow) and whether it fell below zero."""
-    x, y = _unsigned(x), _unsigned(y)
-    result, out = x - y, x < y
-    if borrow is not None:
-        taken = borrow.resize(result.type)
-        result, out = result - taken, out | (result < taken)
-    return result, out
+def _difference(b: Builder, x: Value, y: Value, carry: Value | None) -> tuple[Value, Value]:
+    """x - y as x + ~y + carry (1 without a carry operand)."""
+    return _sum(b, x, ~y, b.const(PRED, 1) if carry is None else carry)
 
 
 @op("add", "cc=cc " + TYPE, "type, cc = type, type")
@@ -59,13 +55,13 @@ def sub_cc(b: Builder, m: Mods, x: Value, y: Value) -> tuple[Value, Value]:
 
 
 @op("subc", TYPE, "type = type, type, cc")
-def subc(b: Builder, m: Mods, x: Value, y: Value, borrow: Value) -> Value:
-    return _difference(b, x, y, borrow)[0]
+def subc(b: Builder, m: Mods, x: Value, y: Value, carry: Value) -> Value:
+    return _difference(b, x, y, carry)[0]
 
 
 @op("subc", "cc=cc " + TYPE, "type, cc = type, type, cc")
-def subc_cc(b: Builder, m: Mods, x: Value, y: Value, borrow: Value) -> tuple[Value, Value]:
-    return _difference(b, x, y, borrow)
+def subc_cc(b: Builder, m: Mods, x: Value, y: Value, carry: Value) -> tuple[Value, Value]:
+    return _difference(b, x, y, carry)
 
 
 def _product(b: Builder, m: Mods, x: Value, y: Value) -> Value:

@@ -1,8 +1,9 @@
-"""Floating-point numerics in the lane language that no opcode owns: NaNs, flushing, saturation, exact errors, and conversions in every rounding mode.
+"""Floating-point numerics in the lane language that no opcode owns: NaNs, flushing, saturation, exact errors, conversions in every mode.
 
-Half-precision values (binary16, bfloat16) are computed as F32 lanes that hold exactly representable values; `widen` and `narrow` lead in and out.
-Rounding modes are the PTX words rn rz rm rp; `ODD` is rounding to odd, used between two roundings so that the second sees the truth (Boldo and
-Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", IEEE Trans. Computers 57(4), 2008).
+Half-precision values (binary16, bfloat16) are computed as F32 lanes that hold exactly representable values; `widen` and `narrow` lead in
+and out. Rounding modes are the PTX words rn rz rm rp; `ODD` is rounding to odd, used between two roundings so that the second sees the truth
+(Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", IEEE Trans. Computers 57(4),
+2008).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ ODD = "odd"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the fields of an IEEE-like format lie. `fraction`: explicit significand bits. `nan`: what an invalid operation gives on NVIDIA GPUs."""
+    """Where the fields of an IEEE-like format lie. `fraction`: explicit significand bits. `nan`: what an invalid operation gives."""
 
     type: LaneType
     fraction: int
@@ -112,7 +113,7 @@ def step(b: Builder, bits: Value, p: Value, by: int) -> Value:
 
 
 def odd(b: Builder, nearest: Value, error: Value) -> Value:
-    """`nearest` + `error` rounded to odd, where `nearest` is that sum rounded to nearest and `error` its sign-correct rest (0 or NaN: exact)."""
+    """`nearest` + `error` rounded to odd; `nearest` is that sum rounded to nearest, `error` has the sign of the rest (0 or NaN: exact)."""
     bits = raw(nearest)
     opposite = (raw(error) ^ bits) >> (nearest.type.bits - 1)
     inexact = b.or_(error > 0.0, error < 0.0)
@@ -136,7 +137,10 @@ def widen(b: Builder, x: Value) -> Value:
 
 
 def narrow(b: Builder, x: Value, type: LaneType, mode: str = "rn") -> Value:
-    """F64 -> F32, F16, BF16 and F32 -> F16, BF16 in any rounding mode (also ODD). Overflow follows the mode (IEEE 754-2019, 7.4). NaN: any NaN."""
+    """F64 -> F32, F16, BF16 and F32 -> F16, BF16 in any rounding mode (also ODD).
+
+    Overflow follows the mode (IEEE 754-2019, 7.4). A NaN gives some NaN.
+    """
     if x.type == F64 and type != F32:
         x = narrow(b, x, F32, ODD)
     nearest = b.float_truncate(x, type)
@@ -177,7 +181,8 @@ def pack(low: Value, high: Value) -> Value:
 def half_fma(b: Builder, x: Value, y: Value, z: Value, type: LaneType) -> Value:
     """x * y + z of half values in F32, rounded so that a further rounding to `type` gives the fused result.
 
-    Products of binary16 (22 bits, at least 2**-48) are exact in binary32. Those of bfloat16 can leave its exponent range, so they are summed in binary64.
+    Products of binary16 (22 bits, at least 2**-48) are exact in binary32. Those of bfloat16 can leave its exponent range, so they are summed
+    in binary64.
     """
     if type == F16:
         return sum_to_odd(b, x * y, z)

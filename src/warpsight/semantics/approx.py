@@ -1,7 +1,7 @@
 """The approximate instructions: div.approx div.full rcp.approx sqrt.approx rsqrt.approx sin cos lg2 ex2 tanh (PTX ISA, same headings).
 
-Errors stay within the manual's bounds (docs/numerics.md lists bound and measured maximum of each); special values are the hardware's. The last bits
-may differ from hardware's tables. Polynomials are minimax fits made for this file, evaluated by fused multiply-adds in F32.
+Errors stay within the manual's bounds (docs/numerics.md lists bound and measured maximum of each); special values are the hardware's. The
+last bits may differ from hardware's tables. Polynomials are minimax fits made for this file, evaluated by fused multiply-adds in F32.
 """
 
 from __future__ import annotations

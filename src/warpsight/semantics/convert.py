@@ -44,7 +44,7 @@ def cvt(b: Builder, m: Mods, x: Value) -> Value:
     if source.is_int:
         if to.is_int:
             return clamp_integer(b, x, to) if m.sat else x.resize(to)
-        return _finish(b, m, num.from_integer(b, x, to, m.round), to)
+        return integer_to_float(b, m, x, to)
     if m.ftz and source == F32:
         x = num.canonical(b, num.flush(b, x))
     if to.is_int:
@@ -64,8 +64,15 @@ def clamp_integer(b: Builder, x: Value, to: LaneType) -> Value:
     return x.resize(to)
 
 
+def integer_to_float(b: Builder, m: Mods, x: Value, to: LaneType) -> Value:
+    result = num.from_integer(b, x, to, m.round)
+    if not m.sat:
+        return result
+    return num.narrow(b, num.saturate(b, num.widen(b, result)), to) if to.bits == 16 else num.saturate(b, result)
+
+
 def float_to_integer(b: Builder, x: Value, to: LaneType, mode: str) -> Value:
-    """Out of range: the nearest bound, with or without .sat. NaN: 0, or the sign bit alone when the source is f64 or the destination has 64 bits."""
+    """Out of range: the nearest bound, with or without .sat. NaN: 0, or only the top bit set if the source or the destination has 64 bits."""
     nan = 1 << (to.bits - 1) if 64 in (x.type.bits, to.bits) else 0
     wide = num.widen(b, x) if x.type.bits == 16 else x
     return num.to_integer(b, wide, to, mode, nan)
@@ -74,17 +81,27 @@ def float_to_integer(b: Builder, x: Value, to: LaneType, mode: str) -> Value:
 def float_to_float(b: Builder, m: Mods, x: Value, to: LaneType) -> Value:
     wide = num.widen(b, x) if x.type.bits == 16 else x
     if x.type == BF16 and to == F32 and not m.sat:  # a shift, of NaNs too
-        return wide
+        return num.flush(b, wide) if m.ftz else wide
     result = b.fround(TO_INTEGRAL[m.round], wide) if m.round in TO_INTEGRAL else wide
     if m.relu:
         result = num.relu(b, result)
     if m.sat:
         result = num.saturate(b, result)
     if result.type.bits > to.bits:
-        result = num.narrow(b, result, to, m.round or "rn")
+        result = _narrow(b, m, result, to)
     elif result.type.bits < to.bits:
         result = b.float_extend(result, to)
-    return _finish(b, m, _with_nan(b, x, result), to)
+    return _with_nan(b, x, result)
+
+
+def _narrow(b: Builder, m: Mods, x: Value, to: LaneType) -> Value:
+    """Rounds to a smaller type. .ftz of f64 to f32: tiny is what stays below 2**-126 when rounded to 24 bits with any exponent."""
+    mode = m.round or "rn"
+    result = num.narrow(b, x, to, mode)
+    if not (m.ftz and x.type == F64):
+        return result
+    tiny = b.fabs(num.narrow(b, x * 2.0**32, to, mode)) < 2.0**-94
+    return b.select(tiny, (num.raw(result) & num.LAYOUT[to].sign).bits(to), result)
 
 
 def _with_nan(b: Builder, x: Value, result: Value) -> Value:
@@ -101,15 +118,6 @@ def _with_nan(b: Builder, x: Value, result: Value) -> Value:
     sign = (sign << apart if apart >= 0 else sign >> -apart).resize(to.raw)
     nan = (sign | payload | to.infinity | to.quiet).bits(result.type)
     return b.select(b.is_nan(result), nan, result)
-
-
-def _finish(b: Builder, m: Mods, result: Value, to: LaneType) -> Value:
-    """.sat of a conversion from integers and .ftz of an f32 result."""
-    if m.sat and TYPES[m.type].is_int:
-        if to.bits == 16:
-            return num.narrow(b, num.saturate(b, num.widen(b, result)), to)
-        result = num.saturate(b, result)
-    return num.flush(b, result) if m.ftz and to == F32 else result
 
 
 # Packed and special destinations

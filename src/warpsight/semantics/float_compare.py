@@ -26,7 +26,7 @@ def comparisons(b: Builder, m: Mods, x: Value, y: Value) -> list[Value]:
     if x.type.is_int and type not in HALF:
         return [b.cmp(UNSIGNED.get(m.cmp, m.cmp), x, y)]
     if type in HALF:
-        pairs = list(zip(each_half(b, x, type), each_half(b, y, type)))
+        pairs = list(zip(each_half(b, x, type), each_half(b, y, type), strict=True))
         if m.ftz:
             pairs = [(flush_half(b, p, HALF[type]), flush_half(b, q, HALF[type])) for p, q in pairs]
     else:

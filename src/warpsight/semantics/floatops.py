@@ -1,7 +1,7 @@
 """Floating-point operations by PTX type, shared by arithmetic instructions and atomics.
 
-`type` is the PTX name: f32 f64 f16 bf16 f16x2 bf16x2. Values of the packed types are B32, the others have their own lane type. Which NaN comes out is
-what an H200 gives, see docs/numerics.md.
+`type` is the PTX name: f32 f64 f16 bf16 f16x2 bf16x2. Values of the packed types are B32, the others have their own lane type.
+Which NaN comes out is what an H200 gives, see docs/numerics.md.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def _rounded(b: Builder, op: str, rounding: str, args: Sequence[Value]) -> Value
 
 
 def flush_result(b: Builder, op: str, rounding: str, args: Sequence[Value], result: Value) -> Value:
-    """.ftz of an f32 result. It is tiny when the value rounded to 24 bits without a bound on the exponent is below the least normal number; rounding to
-    a multiple of the least subnormal first could lift it to 2**-126. The same operation 2**32 higher tells. Sums of floats are exact down there, roots are
-    never that small; where scaling overflows, the result is no candidate.
+    """.ftz of an f32 result. It is tiny when the value rounded to 24 bits without a bound on the exponent is below the least normal
+    number; rounding to a multiple of the least subnormal first could lift it to 2**-126. The same operation 2**32 higher tells. Sums of
+    floats are exact down there, roots are never that small; where scaling overflows, the result is no candidate.
     """
     if op in ("add", "sub", "sqrt"):
         return num.flush(b, result)
@@ -79,7 +79,10 @@ def fadd(b: Builder, x: Value, y: Value, type: str, rounding: str = "rn", ftz: b
 
 
 def fmin(b: Builder, x: Value, y: Value, type: str, ftz: bool = False, nan: bool = False, xorsign: bool = False) -> Value:
-    """The smaller; -0 is less than +0. A NaN loses against a number, or wins with `nan`. `xorsign`: of magnitudes, with the product's sign."""
+    """The smaller; -0 is less than +0. A NaN loses against a number, or wins with `nan`.
+
+    `xorsign`: the smaller magnitude, with the sign of the product.
+    """
     return _extremum(b, "min", type, x, y, ftz, nan, xorsign)
 
 
@@ -89,8 +92,9 @@ def fmax(b: Builder, x: Value, y: Value, type: str, ftz: bool = False, nan: bool
 
 
 def flush_half(b: Builder, x: Value, type: LaneType, rounds: bool = False) -> Value:
-    """A half value in F32: subnormals of the half type become zeros of their sign. `rounds`: x is still to be rounded to the half's precision, so values
-    that round up to the least normal number stay (as `flush_result`).
+    """A half value in F32: subnormals of the half type become zeros of their sign.
+
+    `rounds`: x is still to be rounded to the half's precision, so values that round up to the least normal number stay (as `flush_result`).
     """
     layout = num.LAYOUT[type]
     least = 2.0 ** (1 - (layout.infinity >> (layout.fraction + 1)))
@@ -100,7 +104,7 @@ def flush_half(b: Builder, x: Value, type: LaneType, rounds: bool = False) -> Va
 
 
 def on_halves(b: Builder, type: str, args: Sequence[Value], compute: Callable[..., Value], ftz: bool = False) -> Value:
-    """Applies `compute` (F32 lanes to one F32) to every half of `args` and rounds to the half type. `ftz`: flushes subnormal arguments and results."""
+    """Applies `compute` (F32 lanes to one F32) to every half of `args` and rounds to the half type. `ftz`: flushes arguments and results."""
     half = HALF[type]
 
     def one(*lanes: Value) -> Value:
@@ -111,7 +115,7 @@ def on_halves(b: Builder, type: str, args: Sequence[Value], compute: Callable[..
 
     if type == half.name:
         return one(*(num.widen(b, x) for x in args)).resize(U16).bits(half)
-    low, high = zip(*(num.unpack(b, x, half) for x in args))
+    low, high = zip(*(num.unpack(b, x, half) for x in args), strict=True)
     return num.pack(one(*low), one(*high)).bits(B32)
 
 
@@ -122,7 +126,7 @@ def each_half(b: Builder, x: Value, type: str) -> list[Value]:
 
 def _half(b: Builder, op: str, half: LaneType, args: Sequence[Value], mode: Mode) -> Value:
     """In F32, whose 24 bits are at least twice a half's plus two: rounding twice gives what rounding once would, except for fma."""
-    result = num.half_fma(b, *args, half) if op == "fma" else NEAREST[op](b, *args)
+    result = num.half_fma(b, args[0], args[1], args[2], half) if op == "fma" else NEAREST[op](b, *args)
     if mode.sat:
         result = num.saturate(b, result)
     return num.relu(b, result) if mode.relu else result

@@ -30,7 +30,7 @@ class Jit:
         # Elsewhere than on x86 every host that NumPy supports converts binary16 in hardware.
         self.native_half = "f16c" not in features or bool(features["f16c"])
         self._machine = llvm.Target.from_default_triple().create_target_machine(
-            cpu=self.cpu, features=self.features, opt=CODEGEN_LEVEL, reloc="pic", codemodel="jitdefault", jit=True
+            cpu=self.cpu, features=self.features, opt=CODEGEN_LEVEL, reloc="static", codemodel="jitdefault", jit=True
         )
         module = llvm.parse_assembly("")
         module.triple = self._machine.triple

@@ -51,7 +51,7 @@ class Frame:
         """Stack memory, reserved once at the function's entry."""
         with self.irb.goto_entry_block():
             slot = self.irb.alloca(type)
-        slot.align = align
+        slot.align, slot.type = align, POINTER  # llvmlite would type the pointer
         return slot
 
     def field(self, base: Any, offset: int) -> Any:
@@ -76,8 +76,7 @@ def vector_type(type: LaneType, lanes: int) -> Any:
 
 @lru_cache(maxsize=4096)
 def _splat(bits: int, value: int, lanes: int) -> Any:
-    element = f"i{bits} {value}"
-    return ir.FormattedConstant(ir.VectorType(ir.IntType(bits), lanes), f"<{', '.join([element] * lanes)}>")
+    return ir.Constant(ir.VectorType(ir.IntType(bits), lanes), value)
 
 
 class LlvmBuilder:

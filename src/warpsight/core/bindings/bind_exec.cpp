@@ -217,7 +217,8 @@ void bind_machine(nb::module_& m) {
       .def("special", &special)
       .def("load", &LaneContext::load)
       .def("store", &LaneContext::store)
-      .def_prop_ro("faulted", &LaneContext::faulted);
+      .def_prop_ro("faulted", &LaneContext::faulted)
+      .def_prop_ro("address", [](const LaneContext& self) { return reinterpret_cast<uintptr_t>(self.context); }, "Of the WarpContext, to call a compiled handler with.");
 
   nb::class_<MachineHandle>(m, "Machine", "One launch of a program: its CTAs, warps and memory.")
       .def(

@@ -131,8 +131,8 @@ bool with_views(WarpContext* c, uint32_t mask, uint32_t desc, uint32_t bytes, bo
 }
 
 template <class T>
-void gather(const View& v, const uint64_t* addr, uint32_t mask, const Range& range, uint32_t elements, T* out) {
-  if (v.lane_stride == 0 && range.lo == range.hi) {  // one address: broadcast
+void gather(const View& v, const uint64_t* addr, uint32_t mask, bool whole, const Range& range, uint32_t elements, T* out) {
+  if (whole && v.lane_stride == 0 && range.lo == range.hi) {  // one address: broadcast; lanes of another space would lose their data
     T value[8];
     std::memcpy(value, v.base + range.lo, sizeof(T) * elements);
     for (uint32_t e = 0; e < elements; e++) std::fill_n(out + e * kWarpSize, kWarpSize, value[e]);
@@ -203,7 +203,7 @@ extern "C" {
 void ws_load(WarpContext* c, uint32_t mask, uint32_t desc, void* data) {
   const uint32_t element = desc >> 8 & 0xff, elements = desc >> 16;
   with_views(c, mask, desc, element * elements, false, [&](const View& view, uint32_t lanes, const Range& range) {
-    by_size(element, [&]<class T>(T) { gather<T>(view, c->scratch->addr, lanes, range, elements, static_cast<T*>(data)); });
+    by_size(element, [&]<class T>(T) { gather<T>(view, c->scratch->addr, lanes, lanes == mask, range, elements, static_cast<T*>(data)); });
   });
 }
 

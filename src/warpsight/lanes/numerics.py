@@ -1,9 +1,9 @@
 """Floating-point numerics in the lane language that no opcode owns: NaNs, flushing, saturation, exact errors, conversions in every mode.
 
 Half-precision values (binary16, bfloat16) are computed as F32 lanes that hold exactly representable values; `widen` and `narrow` lead in
-and out. Rounding modes are the PTX words rn rz rm rp; `ODD` is rounding to odd, used between two roundings so that the second sees the truth
-(Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", IEEE Trans. Computers 57(4),
-2008).
+and out. Rounding modes are the PTX words rn rz rm rp; `ODD` is rounding to odd, used between two roundings so that the second sees the
+truth (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", IEEE Trans. Computers
+57(4), 2008).
 """
 
 from __future__ import annotations
@@ -181,8 +181,8 @@ def pack(low: Value, high: Value) -> Value:
 def half_fma(b: Builder, x: Value, y: Value, z: Value, type: LaneType) -> Value:
     """x * y + z of half values in F32, rounded so that a further rounding to `type` gives the fused result.
 
-    Products of binary16 (22 bits, at least 2**-48) are exact in binary32. Those of bfloat16 can leave its exponent range, so they are summed
-    in binary64.
+    Products of binary16 (22 bits, at least 2**-48) are exact in binary32. Those of bfloat16 can leave its exponent range, so they are
+    summed in binary64.
     """
     if type == F16:
         return sum_to_odd(b, x * y, z)

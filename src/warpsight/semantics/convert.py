@@ -72,7 +72,7 @@ def integer_to_float(b: Builder, m: Mods, x: Value, to: LaneType) -> Value:
 
 
 def float_to_integer(b: Builder, x: Value, to: LaneType, mode: str) -> Value:
-    """Out of range: the nearest bound, with or without .sat. NaN: 0, or only the top bit set if the source or the destination has 64 bits."""
+    """Out of range: the nearest bound, with or without .sat. NaN: 0, or only the top bit if source or destination have 64 bits."""
     nan = 1 << (to.bits - 1) if 64 in (x.type.bits, to.bits) else 0
     wide = num.widen(b, x) if x.type.bits == 16 else x
     return num.to_integer(b, wide, to, mode, nan)

@@ -104,7 +104,7 @@ def flush_half(b: Builder, x: Value, type: LaneType, rounds: bool = False) -> Va
 
 
 def on_halves(b: Builder, type: str, args: Sequence[Value], compute: Callable[..., Value], ftz: bool = False) -> Value:
-    """Applies `compute` (F32 lanes to one F32) to every half of `args` and rounds to the half type. `ftz`: flushes arguments and results."""
+    """Applies `compute` (F32 lanes to one F32) to every half of `args` and rounds to the half type. `ftz`: flushes both."""
     half = HALF[type]
 
     def one(*lanes: Value) -> Value:

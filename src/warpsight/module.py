@@ -102,6 +102,7 @@ class Kernel:
 
     def __init__(self, module: Module, entry: ir.Kernel) -> None:
         self.module, self.entry = module, entry
+        self._prepared: engine.Prepared | None = None
 
     @property
     def name(self) -> str:
@@ -110,6 +111,12 @@ class Kernel:
     @property
     def params(self) -> Sequence[ir.Variable]:
         return self.entry.params
+
+    def prepare(self) -> engine.Prepared:
+        """Lowers and compiles the kernel, unless that was done; the first launch does it otherwise. Raises UnsupportedInstruction."""
+        if self._prepared is None:
+            self._prepared = engine.prepare(self.module, self.entry)
+        return self._prepared
 
     def launch(
         self,
@@ -135,7 +142,7 @@ class Kernel:
         Ctrl-C, after which the device can be used on.
         """
         options = engine.Options(shared, samples, lines, budget_instructions, budget_seconds, cold, progress)
-        return engine.launch(self.module, self.entry, grid, block, args, options)
+        return engine.launch(self.module, self.entry, self.prepare(), grid, block, args, options)
 
 
 def _check_variables(ptx: PtxModule, variables: dict[str, ir.Variable], device: Device) -> None:

@@ -3,8 +3,8 @@
 Usage: python -m benchmarks.run [--runs 3] [--only REGEX]
 
 A plain C loop of 32-lane multiply-adds (loop.c) is timed before every round of cases. Rates are medians of interleaved runs, each in a
-process of its own. The last line of the output is one JSON object: name -> {"rate", "share", "unit"}. `share` is that of the C loop's rate; for the names
-"component: ..." it is the component's part of the CPU time, and null for what is no rate of warp instructions.
+process of its own. The last line of the output is one JSON object: name -> {"rate", "share", "unit"}. `share` is that of the C loop's rate;
+for the names "component: ..." it is the component's part of the CPU time, and null for what is no rate of warp instructions.
 """
 
 from __future__ import annotations

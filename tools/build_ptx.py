@@ -2,7 +2,7 @@
 
 Usage: python tools/build_ptx.py [--triton]
 
-The PTX is committed because users have neither compiler; tests/test_shipped_ptx.py checks that it is what the sources give.
+The PTX is committed because users have neither compiler; tests/project/test_shipped_ptx.py checks that it is what the sources give.
 """
 
 from __future__ import annotations

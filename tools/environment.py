@@ -77,4 +77,5 @@ def main() -> None:
     install(folder, extra)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -77,9 +77,10 @@ def ptx_parse() -> dict[str, Row]:
 def commands(runs: int) -> dict[str, Row]:
     """`warpsight sim` of a small kernel from start to end: with handlers to compile (an empty cache), and without."""
     arguments = ("rand:f32:16384", "zeros:f32:16384", "f32:1.5", "i32:16384")
-    command = [sys.executable, "-m", "warpsight", "sim", HERE / "kernels/saxpy.ptx", "--grid", "64", "--block", "256", "--json"]
+    command = [sys.executable, "-m", "warpsight", "sim", str(HERE / "kernels/saxpy.ptx"), "--grid", "64", "--block", "256", "--json"]
     command += [word for argument in arguments for word in ("--arg", argument)]
-    cold, warm = [], []
+    cold: list[float] = []
+    warm: list[float] = []
     for _ in range(runs):
         with tempfile.TemporaryDirectory() as folder:
             for seconds in (cold, warm):
@@ -97,7 +98,7 @@ def handlers(runs: int) -> dict[str, Row]:
     seconds, count = [], 0
     for _ in range(runs):
         with tempfile.TemporaryDirectory() as folder:
-            command, environment = [sys.executable, HERE / "handlers.py"], {**os.environ, "WARPSIGHT_CACHE": folder}
+            command, environment = [sys.executable, str(HERE / "handlers.py")], {**os.environ, "WARPSIGHT_CACHE": folder}
             report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout)
             seconds.append(report["seconds"])
             count = report["handlers"]

@@ -52,8 +52,9 @@ def create(folder: Path) -> None:
 def install(folder: Path, extra: str) -> None:
     """Builds without isolation: the build tools stay, so that a changed C++ file costs its own compilation and no more."""
     python = str(folder / "bin/python")
-    requires = ast.literal_eval(re.search(r"^requires = (\[.*?\])", (ROOT / "pyproject.toml").read_text(), re.MULTILINE | re.DOTALL)[1])
-    pip(python, requires)
+    requires = re.search(r"^requires = (\[.*?\])", (ROOT / "pyproject.toml").read_text(), re.MULTILINE | re.DOTALL)
+    assert requires, "pyproject.toml names its build requirements"
+    pip(python, ast.literal_eval(requires.group(1)))
     hook = "from scikit_build_core.build import get_requires_for_build_editable as f; print(*f())"
     rest = subprocess.run([python, "-c", hook], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     if rest:
@@ -63,7 +64,7 @@ def install(folder: Path, extra: str) -> None:
     pip(python, ["--no-build-isolation", *(f"--config-settings={s}" for s in settings), "--editable", target])
 
 
-def pip(python: str, arguments: list) -> None:
+def pip(python: str, arguments: "list[str]") -> None:
     command = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", *arguments]
     if subprocess.run(command, cwd=str(ROOT)).returncode:
         fail("pip failed on: " + " ".join(arguments) + OFFLINE)

@@ -37,7 +37,8 @@ def patches(x: Array) -> Array:
     """(n, c, h, w) -> (n, h-4, w-4, c*25): what each output pixel of a 5 x 5 convolution reads."""
     windows = np.lib.stride_tricks.sliding_window_view(x, (5, 5), axis=(2, 3))
     n, c, h, w = windows.shape[:4]
-    return windows.transpose(0, 2, 3, 1, 4, 5).reshape(n, h, w, c * 25)
+    out: Array = windows.transpose(0, 2, 3, 1, 4, 5).reshape(n, h, w, c * 25)
+    return out
 
 
 def gradients(p: Parameters, x: Array, labels: npt.NDArray[np.integer]) -> tuple[float, Parameters]:
@@ -124,7 +125,7 @@ def main() -> None:
     right = forward(weights, network_input(images[test])).argmax(axis=1) == labels[test]
     print(f"right on {right.mean():.1%} of {TEST} digits kept from training")
     DATA.mkdir(exist_ok=True)
-    np.savez_compressed(DATA / "weights.npz", **weights)
+    np.savez_compressed(DATA / "weights.npz", **weights)  # type: ignore[arg-type]  # the stub takes the names for its own option
     np.savez_compressed(DATA / "digits.npz", images=images[test[:SHOWN]], labels=labels[test[:SHOWN]].astype(np.uint8))
 
 

@@ -36,4 +36,5 @@ def network_input(images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
 def _bilinear(target: int, source: int) -> Array:
     """Matrix (target, source) that interpolates linearly between pixel centres and holds the value beyond the outermost ones."""
     centre = np.clip((np.arange(target) + 0.5) * source / target - 0.5, 0, source - 1)
-    return np.maximum(0, 1 - np.abs(centre[:, None] - np.arange(source)))
+    weights: Array = np.maximum(0, 1 - np.abs(centre[:, None] - np.arange(source)))
+    return weights

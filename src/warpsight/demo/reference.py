@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.floating]
+Array = npt.NDArray[np.floating[Any]]
 Weights = Mapping[str, Array]
 
 
@@ -38,8 +39,8 @@ def softmax(logits: Array) -> Array:
 
 def forward(weights: Weights, images: Array) -> Array:
     """Class probabilities (n, 10), float64, of images (n, 1, 32, 32)."""
-    w = {name: value.astype(np.float64) for name, value in weights.items()}
-    x = images.astype(np.float64)
+    w: dict[str, Array] = {name: value.astype(np.float64) for name, value in weights.items()}
+    x: Array = images.astype(np.float64)
     for layer in ("conv1", "conv2"):
         x = max_pool2x2(relu(conv5x5(x, w[f"{layer}.weight"], w[f"{layer}.bias"])))
     x = x.reshape(len(x), -1)

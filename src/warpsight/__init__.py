@@ -1,11 +1,11 @@
 """warpsight: runs CUDA kernels without a GPU and accounts for every cycle.
 
-    import warpsight as ws
-    gpu = ws.Device("h200")
-    mod = gpu.load("kernels.ptx")
-    x, y = gpu.array(host), gpu.empty(shape, "float32")
-    result = mod["saxpy"].launch(grid, block, [x, y, np.float32(1.5), np.int32(n)])
-    print(result.table()); y.numpy()
+import warpsight as ws
+gpu = ws.Device("h200")
+mod = gpu.load("kernels.ptx")
+x, y = gpu.array(host), gpu.empty(shape, "float32")
+result = mod["saxpy"].launch(grid, block, [x, y, np.float32(1.5), np.int32(n)])
+print(result.table()); y.numpy()
 """
 
 from . import errors

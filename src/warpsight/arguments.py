@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from .device import Device
 
 _POINTER_BYTES = 8
-# What a PTX type's letter admits, as NumPy dtype kinds. PTX integers carry no sign of their own (nvcc writes .u32 for int), .b takes any bits.
+# What a PTX type's letter admits, as NumPy dtype kinds. PTX integers carry no sign of their own (nvcc writes .u32 for int), .b takes any
+# bits.
 _KINDS = {"u": "iub", "s": "iub", "b": "iubf", "f": "f"}
 _KIND_WORDS = {"u": "integer", "s": "integer", "b": "value", "f": "float"}
 
@@ -28,11 +29,13 @@ def pack(kernel: Kernel, args: Sequence[Any], device: Device) -> bytes:
         raise LaunchError(f"kernel '{kernel.name}' takes {_count(len(params))}, got {len(args)}{_which(params, len(args))}")
     offsets, size = offsets_of(params)
     block = bytearray(size)
-    for position, (param, arg) in enumerate(zip(params, args), 1):
+    for position, (param, arg) in enumerate(zip(params, args, strict=True), 1):
         try:
             data = _encode(param, arg, device)
         except ValueError as error:
-            raise LaunchError(f"kernel '{kernel.name}', argument {position} ('{param.name}'): expected {describe(param)}, {error}") from None
+            raise LaunchError(
+                f"kernel '{kernel.name}', argument {position} ('{param.name}'): expected {describe(param)}, {error}"
+            ) from None
         start = offsets[param.name]
         block[start : start + len(data)] = data
     return bytes(block)
@@ -109,7 +112,7 @@ def _encode_python(param: Variable, arg: Any) -> bytes:
     """Python numbers carry no size: taken where the parameter's type settles the meaning."""
     letter, bits = param.type[0], param.size * 8
     if letter == "f" and isinstance(arg, float):
-        return np.dtype(f"f{param.size}").type(arg).tobytes()
+        return bytes(np.array(arg, f"f{param.size}").tobytes())
     if letter in "us" and isinstance(arg, int):
         if not -(1 << bits - 1) <= arg < 1 << bits:
             raise ValueError(f"got {arg}, which does not fit")

@@ -35,7 +35,8 @@ class DeviceMemory:
 
 
 class DeviceArray(DeviceMemory):
-    """An array of `shape` and `dtype` in device memory, row-major; 256-byte aligned as the driver's. Freed by `free` or when nothing refers to it.
+    """An array of `shape` and `dtype` in device memory, row-major; 256-byte aligned as the driver's. Freed by `free` or when nothing
+    refers to it.
 
     A kernel that keeps its address in memory of its own does not keep it alive.
     """

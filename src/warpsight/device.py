@@ -24,9 +24,9 @@ Interpreter = Literal["llvm", "numpy"]
 class Device:
     """One GPU with its memory. `Device("h200")` counts cycles; `Device("h200", timing=False)` only computes, many times faster.
 
-    `gpu`: a bundled name (`warpsight gpus`) or the path of a TOML file. `interpreter`: "llvm" compiles instructions to machine code, "numpy" is
-    the slow reference that needs no compiler. `overrides`: changes of single keys of the GPU file, `{"core.issue_policy": "gto"}` or
-    `["core.issue_policy=gto"]`. Raises ConfigError.
+    `gpu`: a bundled name (`warpsight gpus`) or the path of a TOML file. `interpreter`: "llvm" compiles instructions to machine code,
+    "numpy" is the slow reference that needs no compiler. `overrides`: changes of single keys of the GPU file, `{"core.issue_policy":
+    "gto"}` or `["core.issue_policy=gto"]`. Raises ConfigError.
     """
 
     def __init__(

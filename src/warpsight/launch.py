@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Union
 
 import numpy as np
 
@@ -12,13 +11,15 @@ from .errors import LaunchError
 from .model.files import GpuModel
 
 Dim3 = tuple[int, int, int]
-Shape = Union[int, Sequence[int]]
+Shape = int | Sequence[int]
 _AXES = "xyz"
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a kernel needs of an SM. `registers`: 32-bit ones a thread; `static_shared`, `local_bytes` (a thread), `param_bytes` in bytes."""
+    """What a kernel needs of an SM. `registers`: 32-bit ones a thread; `static_shared`, `local_bytes` (a thread), `param_bytes` in
+    bytes.
+    """
 
     registers: int
     static_shared: int
@@ -60,8 +61,8 @@ def check(kernel: str, gpu: GpuModel, needs: Resources, grid: Dim3, block: Dim3,
     for what, size, key in (("grid", grid, "device.max_grid_dim"), ("block", block, "device.max_block_dim")):
         limits = gpu[key]
         assert isinstance(limits, list)
-        for axis, n, limit in zip(_AXES, size, limits):
-            if not 1 <= n <= int(limit):
+        for axis, n, limit in zip(_AXES, size, limits, strict=True):
+            if not 1 <= n <= float(limit):
                 raise LaunchError(f"kernel '{kernel}': {what} {axis} is {n}, outside 1 to {limit} ({key} of {gpu.name})")
     threads = threads_of(block)
     at_most(threads, "device.max_threads_per_block", f"block {_x(block)}, in threads,")
@@ -84,7 +85,9 @@ def check(kernel: str, gpu: GpuModel, needs: Resources, grid: Dim3, block: Dim3,
 def occupancy(gpu: GpuModel, needs: Resources, threads: int, dynamic_shared: int) -> Occupancy:
     """How many CTAs of `threads` threads an SM holds (CUDA Programming Guide, hardware multithreading)."""
     warps = _warps(gpu, threads)
-    shared = _round_up(needs.static_shared + dynamic_shared + gpu.integer("sm.reserved_shared"), gpu.integer("device.shared_allocation_unit"))
+    shared = _round_up(
+        needs.static_shared + dynamic_shared + gpu.integer("sm.reserved_shared"), gpu.integer("device.shared_allocation_unit")
+    )
     registers = _registers(gpu, needs, threads)
     bounds = {
         "warps": gpu.integer("device.max_threads_per_sm") // gpu.integer("device.warp_size") // warps,

@@ -70,7 +70,9 @@ class Module:
         data = bytearray(variable.init or b"")
         for offset, symbol, addend, width, _generic in variable.relocs:  # global addresses are their own generic addresses
             if symbol not in self.addresses:
-                raise LoadError(f"variable '{name}' (PTX line {variable.line}) holds the address of '{symbol}', which is no .global or .const variable")
+                raise LoadError(
+                    f"variable '{name}' (PTX line {variable.line}) holds the address of '{symbol}', which is no .global or .const variable"
+                )
             address = self.addresses[symbol] + addend & (1 << 8 * width) - 1
             data[offset : offset + width] = address.to_bytes(width, "little")
         if data:
@@ -88,7 +90,7 @@ class ModuleVariable(DeviceMemory):
         """Replaces the contents, also of .const variables. Raises InputError if the sizes differ."""
         self._copy_in(np.asarray(data))
 
-    def read(self, dtype: DTypeLike = None) -> Host:
+    def read(self, dtype: DTypeLike | None = None) -> Host:
         """A copy of the contents, as 1-D array of `dtype`; without it, of the declared type (.b types as unsigned integers)."""
         data = self._copy_out()
         chosen = np.dtype(dtype) if dtype is not None else _dtype_of(self.type)
@@ -134,12 +136,13 @@ class Kernel:
     ) -> LaunchResult:
         """Runs the kernel to its end and returns the account of it.
 
-        `grid`, `block`: a number or up to three. `shared`: bytes of dynamic shared memory. `samples`: cycles between samples of the time series,
-        0 for none; `lines`: counts by instruction; both need timing. `budget_instructions` (warp instructions) and `budget_seconds` stop a kernel
-        that does not end. `cold`: caches start empty. `progress(warp instructions, CTAs done, CTAs)` is called now and then.
+        `grid`, `block`: a number or up to three. `shared`: bytes of dynamic shared memory. `samples`: cycles between samples of the time
+        series, 0 for none; `lines`: counts by instruction; both need timing. `budget_instructions` (warp instructions) and
+        `budget_seconds` stop a kernel that does not end. `cold`: caches start empty. `progress(warp instructions, CTAs done, CTAs)` is
+        called now and then.
 
-        Raises LaunchError (refused, nothing ran), UnsupportedInstruction, MemoryFault, TrapError, DeadlockError, KernelTimeout; KeyboardInterrupt on
-        Ctrl-C, after which the device can be used on.
+        Raises LaunchError (refused, nothing ran), UnsupportedInstruction, MemoryFault, TrapError, DeadlockError, KernelTimeout;
+        KeyboardInterrupt on Ctrl-C, after which the device can be used on.
         """
         options = engine.Options(shared, samples, lines, budget_instructions, budget_seconds, cold, progress)
         return engine.launch(self.module, self.entry, self.prepare(), grid, block, args, options)
@@ -152,7 +155,8 @@ def _check_variables(ptx: PtxModule, variables: dict[str, ir.Variable], device: 
     const = sum(v.size for v in variables.values() if v.space == "const")
     limit = device.model.integer("device.const_bytes")
     if const > limit:
-        raise LoadError(f"{ptx.path or 'module'}: .const variables take {const} bytes, more than the {limit} of {device.model.name} (device.const_bytes)")
+        name = ptx.path or "module"
+        raise LoadError(f"{name}: .const variables take {const} bytes, {device.model.name} has {limit} (device.const_bytes)")
 
 
 def _release_all(memory: Any, addresses: tuple[int, ...]) -> None:

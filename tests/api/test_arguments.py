@@ -74,16 +74,16 @@ def test_what_does_not_fit_is_refused_with_position_expected_and_got(gpu: ws.Dev
 
 
 def test_a_device_array_needs_a_64_bit_parameter(gpu: ws.Device) -> None:
-    with pytest.raises(ws.LaunchError, match="got <device array float32\\[2\\]"):
+    with pytest.raises(ws.LaunchError, match=r"got <device array float32\[2\]"):
         packed(gpu, ".param .u32 a", gpu.empty(2))
 
 
 def test_arrays_freed_or_of_another_device_are_refused(gpu: ws.Device) -> None:
     x = gpu.empty(2)
     x.free()
-    with pytest.raises(ws.LaunchError, match="was freed"):
+    with pytest.raises(ws.LaunchError, match=r"was freed"):
         packed(gpu, ".param .u64 a", x)
-    with pytest.raises(ws.LaunchError, match="another device"):
+    with pytest.raises(ws.LaunchError, match=r"another device"):
         packed(gpu, ".param .u64 a", ws.Device("mini", timing=False).empty(2))
 
 
@@ -92,12 +92,12 @@ def test_wrong_count_names_what_is_missing(gpu: ws.Device) -> None:
         packed(gpu, ".param .u64 x, .param .f32 alpha, .param .u32 n", None)
     for word in ("takes 3 arguments, got 1", "'alpha' a 32-bit float", "'n' a 32-bit integer"):
         assert word in str(error.value)
-    with pytest.raises(ws.LaunchError, match="takes 1 argument, got 3.*the last 2 are too many"):
+    with pytest.raises(ws.LaunchError, match=r"takes 1 argument, got 3.*the last 2 are too many"):
         packed(gpu, ".param .u64 x", None, 1, 2)
 
 
 def test_structs_by_value_need_their_exact_size(gpu: ws.Device) -> None:
     record = np.array([(1, 2.0)], dtype=[("a", "<i4"), ("b", "<f4")])
     assert packed(gpu, ".param .align 4 .b8 s[8]", record[0]) == struct.pack("<if", 1, 2)
-    with pytest.raises(ws.LaunchError, match="8 bytes by value.*got 4 bytes"):
+    with pytest.raises(ws.LaunchError, match=r"8 bytes by value.*got 4 bytes"):
         packed(gpu, ".param .align 4 .b8 s[8]", b"1234")

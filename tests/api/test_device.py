@@ -44,7 +44,7 @@ def test_memory_is_given_back(gpu: ws.Device) -> None:
     x.free()
     x.free()
     assert gpu.memory.used == used
-    with pytest.raises(ws.LaunchError, match="was freed"):
+    with pytest.raises(ws.LaunchError, match=r"was freed"):
         x.numpy()
     y = gpu.empty(1 << 20, np.uint8)
     del y
@@ -52,7 +52,7 @@ def test_memory_is_given_back(gpu: ws.Device) -> None:
 
 
 def test_a_full_device_says_so(gpu: ws.Device) -> None:
-    with pytest.raises(ws.InputError, match="out of memory.*2147483648 bytes"):
+    with pytest.raises(ws.InputError, match=r"out of memory.*2147483648 bytes"):
         gpu.empty(1 << 31, np.uint8)
 
 
@@ -62,10 +62,10 @@ def test_wrong_shapes_and_dtypes(gpu: ws.Device) -> None:
         with pytest.raises(ws.InputError):
             x.write(bad)
     for shape in (-1, (2, 1.5)):
-        with pytest.raises(ws.InputError, match="shape"):
+        with pytest.raises(ws.InputError, match=r"shape"):
             gpu.empty(shape)  # type: ignore[arg-type]
     for dtype in (object, "nothing"):
-        with pytest.raises(ws.InputError, match="dtype"):
+        with pytest.raises(ws.InputError, match=r"dtype"):
             gpu.empty(2, dtype)
 
 
@@ -85,7 +85,7 @@ def test_files_that_are_no_ptx(gpu: ws.Device, tmp_path: Path, data: bytes, word
     path.write_bytes(data)
     with pytest.raises(ws.LoadError, match=words):
         gpu.load(path)
-    with pytest.raises(ws.LoadError, match="missing.ptx"):
+    with pytest.raises(ws.LoadError, match=r"missing.ptx"):
         gpu.load(tmp_path / "missing.ptx")
 
 
@@ -97,7 +97,7 @@ def test_truncated_ptx_is_refused(gpu: ws.Device, share: float) -> None:
 
 
 def test_a_kernel_that_is_not_there_names_the_nearest(gpu: ws.Device) -> None:
-    with pytest.raises(ws.KernelNotFound, match="'saxpi'.*saxpy"):
+    with pytest.raises(ws.KernelNotFound, match=r"'saxpi'.*saxpy"):
         gpu.load(SAXPY)["saxpi"]
 
 
@@ -127,23 +127,23 @@ def test_module_variables_can_be_written(gpu: ws.Device) -> None:
     module.variable("pi").write(np.array([3.0]))
     assert module.variable("pi").read().tolist() == [3.0]
     assert module.variable("numbers").read(np.int32).tolist() == [1, 2, -1, 0]
-    with pytest.raises(ws.InputError, match="8 bytes"):
+    with pytest.raises(ws.InputError, match=r"8 bytes"):
         module.variable("pi").write(np.zeros(2))
-    with pytest.raises(ws.InputError, match="numbers"):
+    with pytest.raises(ws.InputError, match=r"numbers"):
         module.variable("number")
 
 
 def test_too_much_constant_memory_and_undefined_variables_are_refused(gpu: ws.Device) -> None:
-    with pytest.raises(ws.LoadError, match="65537.*device.const_bytes"):
+    with pytest.raises(ws.LoadError, match=r"65537.*device.const_bytes"):
         gpu.load(entry("", "", before=".const .b8 much[65537];"))
-    with pytest.raises(ws.LoadError, match="'other'.*extern"):
+    with pytest.raises(ws.LoadError, match=r"'other'.*extern"):
         gpu.load(entry("", "", before=".extern .global .b8 other[4];"))
 
 
 def test_wrong_interpreter_and_gpu() -> None:
-    with pytest.raises(ws.InputError, match="interpreter"):
+    with pytest.raises(ws.InputError, match=r"interpreter"):
         ws.Device("mini", interpreter="jit")  # type: ignore[arg-type]
-    with pytest.raises(ws.ConfigError, match="mini"):
+    with pytest.raises(ws.ConfigError, match=r"mini"):
         ws.Device("minni")
 
 

@@ -25,7 +25,12 @@ RULES = make_schema(
             ),
         ),
         Section("pipe", "Pipes", (Key("width", "int", "lanes", "Lanes", 1, 32),), many=True),
-        Section("op", "Operations", (Key("pipe", "str", "", "Pipe", names_of="pipe"), Key("latency", "float", "cycles", "Latency", 1)), many=True),
+        Section(
+            "op",
+            "Operations",
+            (Key("pipe", "str", "", "Pipe", names_of="pipe"), Key("latency", "float", "cycles", "Latency", 1)),
+            many=True,
+        ),
     ]
 )
 
@@ -84,7 +89,7 @@ def test_values_come_out_typed_with_their_origin(tmp_path: Path) -> None:
         ("slots = 2", "slotz = 2", ["some.toml:3", "core.slotz", "near: slots"]),
         ("[core]", "[cores]", ["some.toml:1", "cores", "near: core"]),
         ("slots = 2\n", "", ["missing key 'core.slots'"]),
-        ("[op.iadd]\npipe = \"alu\"\n", "[op.iadd]\n", ["missing key 'op.iadd.pipe'"]),
+        ('[op.iadd]\npipe = "alu"\n', "[op.iadd]\n", ["missing key 'op.iadd.pipe'"]),
         ("slots = 2", "slots = 2.5", ["some.toml:3", "core.slots", "whole number"]),
         ("slots = 2", "slots = true", ["core.slots", "whole number"]),
         ("slots = 2", "slots = 0", ["core.slots", "at least 1", "got 0"]),
@@ -148,9 +153,9 @@ def test_a_file_that_inherits_from_itself_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_gpu_names_the_nearest() -> None:
-    with pytest.raises(ConfigError, match="h200"):
+    with pytest.raises(ConfigError, match=r"h200"):
         load_gpu("h20")
-    with pytest.raises(ConfigError, match="no such file"):
+    with pytest.raises(ConfigError, match=r"no such file"):
         load_gpu("missing/none.toml")
 
 

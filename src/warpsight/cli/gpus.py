@@ -30,7 +30,12 @@ def gpus(name: str | None, as_json: bool) -> None:
     for each, model in models.items():
         memory = f"{model.integer('device.memory_bytes') / (1 << 30):.1f} GiB"
         table.add_row(
-            each, model.name, model.text("device.compute_capability"), str(model["device.sms"]), f"{model.real('device.sm_mhz'):g} MHz", memory
+            each,
+            model.name,
+            model.text("device.compute_capability"),
+            str(model["device.sms"]),
+            f"{model.real('device.sm_mhz'):g} MHz",
+            memory,
         )
     print_table(table)
 

@@ -56,7 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if "--debug" in given:
             raise
-        click.echo(f"warpsight: internal error: {type(error).__name__}: {error}\nThis is a mistake in warpsight; --debug shows where.", err=True)
+        click.echo(
+            f"warpsight: internal error: {type(error).__name__}: {error}\nThis is a mistake in warpsight; --debug shows where.", err=True
+        )
         return INTERNAL
 
 

@@ -17,8 +17,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def gpu_options(function: F) -> F:
     """--gpu, --set."""
-    function = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a key of the GPU file, e.g. core.issue_policy=gto.")(function)
-    return click.option("--gpu", default="h200", show_default=True, help="Name of a bundled GPU (see `warpsight gpus`) or path of a TOML file.")(function)
+    function = click.option(
+        "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a key of the GPU file, e.g. core.issue_policy=gto."
+    )(function)
+    return click.option(
+        "--gpu", default="h200", show_default=True, help="Name of a bundled GPU (see `warpsight gpus`) or path of a TOML file."
+    )(function)
 
 
 def json_option(function: F) -> F:

@@ -50,10 +50,20 @@ class Size(click.ParamType):
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop a kernel after this many seconds of simulation.")
 @json_option
 def sim(
-    file: Path, kernel: str | None, grid: tuple[int, ...], block: tuple[int, ...], arguments: tuple[str, ...], shared: int, gpu: str,
-    overrides: tuple[str, ...], functional: bool, interpreter: Any, seed: int, outputs: tuple[str, ...], cold: bool, lines: bool, samples: int,
-    budget_instructions: int | None, budget_seconds: float | None, as_json: bool,
-) -> None:  # fmt: skip
+    file: Path,
+    kernel: str | None,
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    arguments: tuple[str, ...],
+    gpu: str,
+    overrides: tuple[str, ...],
+    functional: bool,
+    interpreter: Any,
+    seed: int,
+    outputs: tuple[str, ...],
+    as_json: bool,
+    **launch_options: Any,
+) -> None:
     """Runs one kernel of the PTX file FILE on a simulated GPU and prints how it ran.
 
     \b
@@ -73,10 +83,7 @@ def sim(
             if bar:
                 bar[0].update(bar[1], completed=done, total=total)
 
-        result = chosen.launch(
-            grid, block, args, shared, samples=samples, lines=lines, budget_instructions=budget_instructions, budget_seconds=budget_seconds, cold=cold,
-            progress=hook,
-        )  # fmt: skip
+        result = chosen.launch(grid, block, args, progress=hook, **launch_options)
     notes = [values.save(text, args) for text in outputs]
     if as_json:
         click.echo(json.dumps(result.to_dict()))
@@ -98,10 +105,12 @@ def _print(result: LaunchResult, args: list[Any], before: list[Any]) -> None:
     from ..report.tables import lines_table, result_table
 
     print_table(result_table(result))
-    for position, (arg, old) in enumerate(zip(args, before), 1):
+    for position, (arg, old) in enumerate(zip(args, before, strict=True), 1):
         if old is not None:
             new = arg.numpy()
-            changed = int((new.reshape(-1).view("u1") != old.reshape(-1).view("u1")).reshape(new.size, -1).any(axis=1).sum()) if new.size else 0
+            changed = (
+                int((new.reshape(-1).view("u1") != old.reshape(-1).view("u1")).reshape(new.size, -1).any(axis=1).sum()) if new.size else 0
+            )
             click.echo(f"argument {position}, {new.dtype}{list(new.shape)}: {changed} of {new.size} elements changed; starts {_start(new)}")
     if result.lines is not None:
         print_table(lines_table(result.lines, _LINES_SHOWN))

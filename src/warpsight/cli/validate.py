@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every figure of every launch to a file.")
 @gpu_options
 def validate(path: Path, functional: bool, only: str | None, json_file: Path | None, gpu: str, overrides: tuple[str, ...]) -> int:
-    """Runs the reference set in the folder PATH, compares results with the hardware's and, with timing, cycles and traffic with what it measured.
+    """Runs the reference set in the folder PATH, compares results with the hardware's and, with timing, cycles and traffic with what it
+    measured.
 
     The last line of standard output is one JSON object. Exit status 1 if a case failed.
     """

@@ -52,10 +52,15 @@ def scalar(dtype: str, text: str) -> np.generic:
             limits = np.iinfo(kind)
             if not limits.min <= value <= limits.max:
                 raise InputError(f"{value} does not fit {dtype}")
-            return np.asarray(value, kind)[()]
-        return np.asarray(recipes.to_dtype(np.array([float(text)]), dtype))[0]
+            return _item(np.array([value], kind))
+        return _item(recipes.to_dtype(np.array([float(text)]), dtype))
     except ValueError:
         raise InputError(f"'{text}' is no {dtype}") from None
+
+
+def _item(array: Array) -> np.generic:
+    first: np.generic = array[0]
+    return first
 
 
 def save(text: str, arguments: list[Any]) -> str:
@@ -120,4 +125,6 @@ def _fixed(kind: str) -> Callable[[str, int, list[str], int], Array]:
     return make
 
 
-_ARRAYS: dict[str, Callable[[str, int, list[str], int], Array]] = {"rand": _rand} | {kind: _fixed(kind) for kind in ("zeros", "const", "iota")}
+_ARRAYS: dict[str, Callable[[str, int, list[str], int], Array]] = {"rand": _rand} | {
+    kind: _fixed(kind) for kind in ("zeros", "const", "iota")
+}

@@ -39,7 +39,9 @@ class Code(Protocol):
     def source(self, pc: int) -> SourceLoc | None: ...
 
 
-def kernel_error(fault: Mapping[str, Any], kernel: str, file: str, code: Code, memory: Any, places: Sequence[Mapping[str, Any]], shared: int) -> KernelError:
+def kernel_error(
+    fault: Mapping[str, Any], kernel: str, file: str, code: Code, memory: Any, places: Sequence[Mapping[str, Any]], shared: int
+) -> KernelError:
     """The error of a KernelFault. `shared`: bytes of a CTA's shared window, for the hint on shared addresses."""
     what, kind = _KINDS.get(fault["kind"], (f"fault {fault['kind']}", KernelError))
     is_memory = kind is MemoryFault
@@ -53,7 +55,9 @@ def kernel_error(fault: Mapping[str, Any], kernel: str, file: str, code: Code, m
         lines += _hints(fault, memory, shared)
     if kind is DeadlockError:
         lines += place_lines(code, places, file)
-    return kind("\n".join(lines), {**fault, "kernel": kernel, "instruction": code.text(fault["pc"]), "ptx_line": code.ptx_line(fault["pc"])})
+    return kind(
+        "\n".join(lines), {**fault, "kernel": kernel, "instruction": code.text(fault["pc"]), "ptx_line": code.ptx_line(fault["pc"])}
+    )
 
 
 def timeout_error(kernel: str, file: str, code: Code, places: Sequence[Mapping[str, Any]], executed: int, why: str) -> KernelTimeout:
@@ -81,8 +85,9 @@ def place_lines(code: Code, places: Sequence[Mapping[str, Any]], file: str, most
             state += f" {place['barrier']} ({place['arrived']} of {place['expected']} threads arrived)"
         elif place["state"] == 2:
             state += f" (mask {place['wait_mask']:#010x}, waiting {place['mask']:#010x})"
-        example = f"CTA {place['cta']} warp {place['warp']}"
-        lines.append(f"  {place['warps']} warp{'s' if place['warps'] != 1 else ''} {state} at {file}:{code.ptx_line(place['pc'])}: {code.text(place['pc'])} (e.g. {example})")
+        warps = f"{place['warps']} warp{'s' if place['warps'] != 1 else ''}"
+        at = f"{file}:{code.ptx_line(place['pc'])}: {code.text(place['pc'])}"
+        lines.append(f"  {warps} {state} at {at} (e.g. CTA {place['cta']} warp {place['warp']})")
     if len(ordered) > most:
         lines.append(f"  and {len(ordered) - most} more places")
     return lines

@@ -67,7 +67,9 @@ class GpuModel:
         return list(dict.fromkeys(key.split(".")[1] for key in self.entries if key.startswith(section + ".")))
 
     def flat(self) -> dict[str, int | float | str | list[float] | list[str]]:
-        """As the core's Config takes it: booleans as 0 or 1, lists of numbers as floats; "op" and other sections of tables name their entries."""
+        """As the core's Config takes it: booleans as 0 or 1, lists of numbers as floats; "op" and other sections of tables name their
+        entries.
+        """
         out: dict[str, int | float | str | list[float] | list[str]] = {}
         for key, entry in self.entries.items():
             value = entry.value
@@ -94,7 +96,9 @@ def gpu_names() -> list[str]:
     return sorted(path.stem for path in GPU_FOLDER.glob("*.toml"))
 
 
-def load_gpu(name: str | Path, overrides: Mapping[str, Any] | Iterable[str] = (), *, folder: Path = GPU_FOLDER, rules: Schema | None = None) -> GpuModel:
+def load_gpu(
+    name: str | Path, overrides: Mapping[str, Any] | Iterable[str] = (), *, folder: Path = GPU_FOLDER, rules: Schema | None = None
+) -> GpuModel:
     """Reads a bundled GPU by name or a TOML file by path.
 
     `overrides`: {"core.issue_policy": "gto"} with Python values, or texts "core.issue_policy=gto" as on the command line.
@@ -188,7 +192,9 @@ def _table_entries(
             raise ConfigError(f"{lines.at(full)}: '{full}' {problem}")
         source = source_of(name) or fallback(name)
         if key.type in NUMBERS and not source:
-            raise ConfigError(f"{lines.at(full)}: '{full}' has no source: add `source = \"...\"` to its table, or `sources = {{ {name} = \"...\" }}`")
+            raise ConfigError(
+                f'{lines.at(full)}: \'{full}\' has no source: add `source = "..."` to its table, or `sources = {{ {name} = "..." }}`'
+            )
         yield full, Entry(value, lines.file, lines.number(full), source)
 
 
@@ -201,11 +207,15 @@ def _sources(dotted: str, table: dict[str, Any], lines: _Lines) -> Callable[[str
         raise ConfigError(f"{lines.at(dotted + '.sources')}: '{dotted}.sources' must be a table of strings, key to source")
     for name in each:
         if name not in table:
-            raise ConfigError(f"{lines.at(dotted + '.sources')}: '{dotted}.sources' names '{name}', which the table does not hold{near(name, table)}")
+            raise ConfigError(
+                f"{lines.at(dotted + '.sources')}: '{dotted}.sources' names '{name}', which the table does not hold{near(name, table)}"
+            )
     return lambda key: each.get(key, general).strip()
 
 
-def _overrides(given: Mapping[str, Any] | Iterable[str], entries: Mapping[str, Entry], rules: Schema, path: Path) -> Iterator[tuple[str, Value]]:
+def _overrides(
+    given: Mapping[str, Any] | Iterable[str], entries: Mapping[str, Entry], rules: Schema, path: Path
+) -> Iterator[tuple[str, Value]]:
     if isinstance(given, str):
         given = [given]
     pairs: list[tuple[str, Any, bool]]
@@ -243,7 +253,11 @@ def _plain(value: Any) -> Any:
 
 def _check(entries: Mapping[str, Entry], path: Path, rules: Schema) -> None:
     """What needs the whole model: missing keys, list lengths, names of entries."""
-    names = {s.name: list(dict.fromkeys(k.split(".")[1] for k in entries if k.startswith(s.name + "."))) for s in rules.sections.values() if s.many}
+    names = {
+        s.name: list(dict.fromkeys(k.split(".")[1] for k in entries if k.startswith(s.name + ".")))
+        for s in rules.sections.values()
+        if s.many
+    }
     for section in rules.sections.values():
         tables = [f"{section.name}.{name}" for name in names[section.name]] if section.many else [section.name]
         if not tables:

@@ -10,7 +10,13 @@ SECTIONS = (
         "Identity, clocks and the limits of a launch, as the driver reports them",
         (
             Key("name", "str", "", "Name of the product"),
-            Key("compute_capability", "str", "", "As NVIDIA writes it: \"9.0\"", choices=("7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")),
+            Key(
+                "compute_capability",
+                "str",
+                "",
+                'As NVIDIA writes it: "9.0"',
+                choices=("7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0"),
+            ),
             Key("sms", "int", "1", "Streaming multiprocessors that run CTAs", 1, 4096),
             Key("sm_mhz", "float", "MHz", "Clock of the SMs under load; all cycle counts are of this clock", 1, 10_000),
             Key("memory_bytes", "int", "bytes", "Device memory a program can allocate", 1 << 20, 1 << 42),

@@ -1,7 +1,7 @@
 """What a GPU file may say: a declared table of keys, and the checks that a value passes before anything reads it.
 
-Sections are declared in `keys_*.py` beside this file, as `SECTIONS`; several files may add keys to one section. `model.files` reads TOML against
-the result. Nothing has a default: a model's every number stands in its file, with its source.
+Sections are declared in `keys_*.py` beside this file, as `SECTIONS`; several files may add keys to one section. `model.files` reads TOML
+against the result. Nothing has a default: a model's every number stands in its file, with its source.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ NUMBERS = frozenset({"int", "float", "ints", "floats"})  # the types of which ev
 class Key:
     """One key of a section.
 
-    `type`: int, float, bool, str, ints, floats or strs. `unit`: as shown to people ("cycles", "bytes", "1" for counts). `low` and `high` bound a
-    number or every element of a list, both inclusive. `choices` are the strings allowed; `names_of` allows the entry names of a section with
-    `many`. `length` of a list: a number, or the dotted key that holds it.
+    `type`: int, float, bool, str, ints, floats or strs. `unit`: as shown to people ("cycles", "bytes", "1" for counts). `low` and `high`
+    bound a number or every element of a list, both inclusive. `choices` are the strings allowed; `names_of` allows the entry names of a
+    section with `many`. `length` of a list: a number, or the dotted key that holds it.
     """
 
     name: str

@@ -19,8 +19,8 @@ Column = npt.NDArray[Any]
 class Samples:
     """Time series of counters. `cycles[t]`: SM cycle at which sample t ends, from the launch's start; `interval`: cycles between samples.
 
-    `values[name]`: array [t, unit], the counter's increase since the sample before; `units[name]`: kind of unit ("sm", "subcore", "l2_slice",
-    "dram_channel"...), its index is the second axis.
+    `values[name]`: array [t, unit], the counter's increase since the sample before; `units[name]`: kind of unit ("sm", "subcore",
+    "l2_slice", "dram_channel"...), its index is the second axis.
     """
 
     interval: int
@@ -33,8 +33,8 @@ class Samples:
 class Lines:
     """Counts by instruction; all columns have one entry an instruction of the program, in program order.
 
-    `text`: the PTX instruction; `ptx_line`: its line, from 1; `source`: "file:line" of .loc, "" if the PTX has none; `counts[name]`: executions,
-    thread executions, stall cycles by reason, sectors, conflicts...
+    `text`: the PTX instruction; `ptx_line`: its line, from 1; `source`: "file:line" of .loc, "" if the PTX has none; `counts[name]`:
+    executions, thread executions, stall cycles by reason, sectors, conflicts...
     """
 
     text: list[str]
@@ -47,10 +47,10 @@ class Lines:
 class LaunchResult:
     """The account of one launch. In functional mode `cycles`, `time_us` are None and counters of the timing core are absent.
 
-    `cycles`: SM cycles from launch to drain, as sm__cycles_elapsed.max. `time_us`: the same by the SM clock. `warp_instructions`: what hardware
-    would count, smsp__inst_executed.sum; in functional mode PTX instructions by warp. `thread_instructions`: the same by thread.
-    `counters`: by Nsight Compute's names (docs/counters.md), sums over the GPU. `stalls`: warp cycles by Nsight's stall reasons, "selected" for issue.
-    `occupancy_limit`: what bounds `ctas_per_sm`. `host_seconds`: time this simulation took.
+    `cycles`: SM cycles from launch to drain, as sm__cycles_elapsed.max. `time_us`: the same by the SM clock. `warp_instructions`: what
+    hardware would count, smsp__inst_executed.sum; in functional mode PTX instructions by warp. `thread_instructions`: the same by thread.
+    `counters`: by Nsight Compute's names (docs/counters.md), sums over the GPU. `stalls`: warp cycles by Nsight's stall reasons,
+    "selected" for issue. `occupancy_limit`: what bounds `ctas_per_sm`. `host_seconds`: time this simulation took.
     """
 
     kernel: str
@@ -83,20 +83,28 @@ class LaunchResult:
         return render(result_table(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the time series, as plain Python values."""
-        out: dict[str, Any] = {
-            "kernel": self.kernel, "gpu": self.gpu, "grid": list(self.grid), "block": list(self.block), "registers": self.registers,
-            "shared_bytes": self.shared_bytes, "ctas_per_sm": self.ctas_per_sm, "occupancy_limit": self.occupancy_limit, "cycles": self.cycles,
-            "time_us": self.time_us, "warp_instructions": self.warp_instructions, "thread_instructions": self.thread_instructions,
-            "host_seconds": round(self.host_seconds, 6), "metrics": self.metrics, "counters": dict(self.counters), "stalls": dict(self.stalls),
-        }  # fmt: skip
+        """Everything, as plain Python values for JSON."""
+        out = {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__ if name not in ("samples", "lines")}
+        out["metrics"] = self.metrics
         if self.lines is not None:
             counts = {name: np.asarray(column).tolist() for name, column in self.lines.counts.items()}
             out["lines"] = {"text": self.lines.text, "ptx_line": self.lines.ptx_line.tolist(), "source": self.lines.source, **counts}
         if self.samples is not None:
             values = {name: np.asarray(column).tolist() for name, column in self.samples.values.items()}
-            out["samples"] = {"interval": self.samples.interval, "cycles": self.samples.cycles.tolist(), "units": dict(self.samples.units), "values": values}
+            out["samples"] = {
+                "interval": self.samples.interval,
+                "cycles": self.samples.cycles.tolist(),
+                "units": dict(self.samples.units),
+                "values": values,
+            }
         return out
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict())
+
+
+def _plain(value: Any) -> Any:
+    """Containers as JSON has them."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value

@@ -12,7 +12,7 @@ from rich.table import Table
 from .metrics import METRICS
 
 if TYPE_CHECKING:
-    from .result import Lines, LaunchResult
+    from .result import LaunchResult, Lines
 
 _WIDTH = 140  # of text made for no terminal
 

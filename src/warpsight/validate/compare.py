@@ -17,7 +17,8 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class OutputCheck:
-    """`bits_equal`: all bytes are the hardware's. `within`: bits equal, or inside the tolerance. `error`: relative L2 over the samples; `why`: what
+    """`bits_equal`: all bytes are the hardware's. `within`: bits equal, or inside the tolerance. `error`: relative L2 over the samples;
+    `why`: what
     is outside the tolerance."""
 
     name: str
@@ -31,7 +32,7 @@ def check_output(name: str, got: Array, expected: Mapping[str, Any]) -> OutputCh
     """The reference holds a digest, 32 samples and moments of an output, so the tolerance is applied to each of those."""
     bits_equal = hashlib.sha256(np.ascontiguousarray(got).tobytes()).hexdigest() == expected["sha256"]
     values = got.astype(np.float64).reshape(-1)
-    index, reference = (np.array(column) for column in zip(*expected["samples"]))
+    index, reference = (np.array(column) for column in zip(*expected["samples"], strict=True))
     error = _relative_l2(values[index.astype(np.int64)], reference.astype(np.float64))
     if bits_equal:
         return OutputCheck(name, True, True, error, "")
@@ -70,22 +71,26 @@ def _outside(values: npt.NDArray[np.float64], expected: Mapping[str, Any], error
 def freedom(instructions: Iterable[Instruction]) -> str:
     """Why a kernel's bits are not fixed by its PTX; "" if they are.
 
-    Approximate instructions are specified by an error bound only. mul and add without a rounding modifier may be contracted to fma (PTX ISA,
-    add: "may be optimized aggressively"), which ptxas does and warpsight does not.
+    Approximate instructions are specified by an error bound only. mul and add without a rounding modifier may be contracted to fma (PTX
+    ISA, add: "may be optimized aggressively"), which ptxas does and warpsight does not.
     """
     spellings = {i.spelling for i in instructions}
     approximate = sorted(s for s in spellings if ".approx" in s or ".full" in s)
     if approximate:
         return f"approximate: {', '.join(approximate)}"
     for kind in ("f32", "f64", "f16", "f16x2"):
-        if {f"mul.{kind}", f"mul.ftz.{kind}"} & spellings and {f"{op}{ftz}.{kind}" for op in ("add", "sub") for ftz in ("", ".ftz")} & spellings:
+        if {f"mul.{kind}", f"mul.ftz.{kind}"} & spellings and {
+            f"{op}{ftz}.{kind}" for op in ("add", "sub") for ftz in ("", ".ftz")
+        } & spellings:
             return f"contractable: mul.{kind} with add.{kind}"
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Of simulated against measured cycles, over launches. All None with fewer than two launches, except `mape` and `ratio`, which need one."""
+    """Of simulated against measured cycles, over launches. All None with fewer than two launches, except `mape` and `ratio`, which need
+    one.
+    """
 
     mape: float | None
     ratio: float | None  # geometric mean of simulated / measured

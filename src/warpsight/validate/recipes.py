@@ -17,7 +17,9 @@ Array = npt.NDArray[Any]
 Recipe = Mapping[str, Any]
 
 # NumPy has no bfloat16: held as its bits.
-_DTYPES = {"f16": "f2", "f32": "f4", "f64": "f8", "bf16": "u2"} | {f"{s}{8 * n}": f"{k}{n}" for s, k in (("u", "u"), ("i", "i")) for n in (1, 2, 4, 8)}
+_DTYPES = {"f16": "f2", "f32": "f4", "f64": "f8", "bf16": "u2"} | {
+    f"{s}{8 * n}": f"{k}{n}" for s, k in (("u", "u"), ("i", "i")) for n in (1, 2, 4, 8)
+}
 _U64 = np.uint64
 
 
@@ -43,9 +45,9 @@ def build(name: str, recipe: Recipe, folder: Path) -> Array:
 
 def counter_hash(seed: int, n: int) -> npt.NDArray[np.uint64]:
     """The set's 64-bit hash of the counters 0..n-1 under a seed (a splitmix64 finaliser)."""
-    start = _U64(seed * 0xD1342543DE82EF95 & (1 << 64) - 1)
+    start: np.uint64 = _U64(seed * 0xD1342543DE82EF95 & (1 << 64) - 1)
     with np.errstate(over="ignore"):
-        z = start + np.arange(1, n + 1, dtype=_U64) * _U64(0x9E3779B97F4A7C15)
+        z: npt.NDArray[np.uint64] = start + np.arange(1, n + 1, dtype=_U64) * _U64(0x9E3779B97F4A7C15)
         z ^= z >> _U64(30)
         z *= _U64(0xBF58476D1CE4E5B9)
         z ^= z >> _U64(27)
@@ -91,7 +93,8 @@ def _file(recipe: Recipe, folder: Path) -> Array:
             data: Array = np.load(stream, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"cannot read {path}: {error}") from error
-    return data.astype(dtype_of(recipe["dtype"])).reshape(-1)
+    flat: Array = data.astype(dtype_of(recipe["dtype"])).reshape(-1)
+    return flat
 
 
 _KINDS: dict[str, Callable[[Recipe, Path], Array]] = {

@@ -14,7 +14,9 @@ from ..errors import InputError
 
 @dataclass(frozen=True)
 class Launch:
-    """`params`: ["buf", name], ["i32", value]... as in cases.json. `measured`: the GPU's figures by counter name; empty if there are none."""
+    """`params`: ["buf", name], ["i32", value]... as in cases.json. `measured`: the GPU's figures by counter name; empty if there are
+    none.
+    """
 
     kernel: str
     grid: tuple[int, ...]
@@ -60,11 +62,24 @@ def read(folder: Path) -> list[Case]:
 def _case(entry: Mapping[str, Any], folder: Path, measured: Mapping[tuple[str, int], dict[str, float]]) -> Case:
     name = entry["name"]
     launches = [
-        Launch(launch["kernel"], tuple(launch["grid"]), tuple(launch["block"]), int(launch["smem"]), launch["params"], measured.get((name, i), {}))
+        Launch(
+            launch["kernel"],
+            tuple(launch["grid"]),
+            tuple(launch["block"]),
+            int(launch["smem"]),
+            launch["params"],
+            measured.get((name, i), {}),
+        )
         for i, launch in enumerate(entry["launches"])
     ]
     return Case(
-        name, folder / entry["ptx"], entry["buffers"], entry.get("module_globals") or {}, launches, entry["outputs"], bool(entry["bit_repeatable_on_hw"])
+        name,
+        folder / entry["ptx"],
+        entry["buffers"],
+        entry.get("module_globals") or {},
+        launches,
+        entry["outputs"],
+        bool(entry["bit_repeatable_on_hw"]),
     )
 
 

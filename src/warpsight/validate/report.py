@@ -17,7 +17,10 @@ COMPARED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("cycles", ("sm__cycles_elapsed.max",)),
     ("warp inst", ("smsp__inst_executed.sum",)),
     ("L1 sectors", ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum")),
-    ("L2 sectors", ("lts__t_sectors_srcunit_tex.sum",)),  # those that SMs ask for; lts__t_sectors.sum counts traffic between the partitions too
+    (
+        "L2 sectors",
+        ("lts__t_sectors_srcunit_tex.sum",),
+    ),  # those that SMs ask for; lts__t_sectors.sum counts traffic between the partitions too
     ("DRAM bytes", ("dram__bytes_read.sum", "dram__bytes_write.sum")),
 )
 
@@ -44,7 +47,9 @@ def _own(launch: LaunchReport) -> dict[str, float]:
 
 def cycles_accuracy(cases: Sequence[CaseReport]) -> Accuracy:
     """Over the launches that have both simulated and measured cycles. Wrong results count as little as missing ones."""
-    pairs = [(launch.result.cycles, measured(launch, COMPARED[0][1])) for case in cases if case.status == "pass" for launch in case.launches]
+    pairs = [
+        (launch.result.cycles, measured(launch, COMPARED[0][1])) for case in cases if case.status == "pass" for launch in case.launches
+    ]
     known = [(s, m) for s, m in pairs if s and m]
     return accuracy([s for s, _ in known], [m for _, m in known])
 
@@ -70,14 +75,26 @@ def detail(cases: Sequence[CaseReport]) -> dict[str, Any]:
     for case in cases:
         launches = [
             {
-                "launch": launch.index, "kernel": launch.result.kernel, "host_seconds": launch.result.host_seconds,
-                "compared": {title: {"simulated": simulated(launch, names), "measured": measured(launch, names)} for title, names in COMPARED},
-                "counters": dict(launch.result.counters), "stalls": dict(launch.result.stalls), "measured": dict(launch.measured),
+                "launch": launch.index,
+                "compared": {
+                    title: {"simulated": simulated(launch, names), "measured": measured(launch, names)} for title, names in COMPARED
+                },
+                "measured": dict(launch.measured),
+                "result": launch.result.to_dict(),
             }
             for launch in case.launches
-        ]  # fmt: skip
+        ]
         outputs = [asdict(check) for check in case.outputs]
-        rows.append({"case": case.name, "status": case.status, "why": case.why, "bits_equal": case.bits_equal, "outputs": outputs, "launches": launches})
+        rows.append(
+            {
+                "case": case.name,
+                "status": case.status,
+                "why": case.why,
+                "bits_equal": case.bits_equal,
+                "outputs": outputs,
+                "launches": launches,
+            }
+        )
     return {**summary(cases), "geometric_mean_ratio": found.ratio, "cases": rows}
 
 
@@ -85,7 +102,13 @@ def case_row(case: CaseReport) -> str:
     """One line on a case's results."""
     if case.status == "unsupported":
         return f"{case.name}: unsupported: {case.why}"
-    bits = "bits equal" if case.bits_equal else f"within tolerance, error {max(check.error for check in case.outputs):.1e}" if case.outputs else ""
+    bits = (
+        "bits equal"
+        if case.bits_equal
+        else f"within tolerance, error {max(check.error for check in case.outputs):.1e}"
+        if case.outputs
+        else ""
+    )
     if case.status == "fail":
         return f"{case.name}: FAIL: {case.why}"
     return f"{case.name}: pass, {bits}{f' ({case.why})' if case.why else ''}"
@@ -108,14 +131,16 @@ def launches_table(cases: Sequence[CaseReport]) -> Table:
 def closing_lines(cases: Sequence[CaseReport]) -> list[str]:
     counts: Mapping[str, Any] = summary(cases)
     equal = sum(case.status == "pass" and case.bits_equal for case in cases)
-    lines = [
-        f"{len(cases)} cases, {counts['launches']} launches: {counts['functional_pass']} pass ({equal} bit for bit), {counts['functional_fail']} fail, "
-        f"{counts['unsupported']} unsupported"
-    ]
+    verdicts = (
+        f"{counts['functional_pass']} pass ({equal} bit for bit), {counts['functional_fail']} fail, {counts['unsupported']} unsupported"
+    )
+    lines = [f"{len(cases)} cases, {counts['launches']} launches: {verdicts}"]
     found = cycles_accuracy(cases)
     if found.mape is not None and found.ratio is not None:
         pearson = "-" if found.pearson is None else f"{found.pearson:.4f}"
-        lines.append(f"cycles: MAPE {found.mape:.1%}, geometric mean of simulated/measured {found.ratio:.3f}, Pearson of log cycles {pearson}")
+        lines.append(
+            f"cycles: MAPE {found.mape:.1%}, geometric mean of simulated/measured {found.ratio:.3f}, Pearson of log cycles {pearson}"
+        )
     return lines
 
 

@@ -77,8 +77,8 @@ def _run(case: Case, folder: Path, device: Device, progress: Progress | None, re
     buffers = {name: device.array(recipes.build(name, recipe, folder)) for name, recipe in case.buffers.items()}
     for symbol, name in case.module_globals.items():
         module.variable(symbol).write(buffers[name].numpy())
-    for index, (kernel, launch) in enumerate(zip(kernels, case.launches)):
-        hook = (lambda inst, done, total, name=kernel.name: progress(name, done, total)) if progress else None  # type: ignore[misc]
+    for index, (kernel, launch) in enumerate(zip(kernels, case.launches, strict=True)):
+        hook = (lambda inst, done, total, name=kernel.name: progress(name, done, total)) if progress else None
         args = [_argument(param, buffers) for param in launch.params]
         result = kernel.launch(launch.grid, launch.block, args, launch.shared, cold=True, progress=hook)
         report.launches.append(LaunchReport(case.name, index, result, launch.measured))
@@ -98,7 +98,9 @@ def _argument(param: list[Any], buffers: Mapping[str, DeviceArray]) -> Any:
 
 
 def _judge(case: Case, module: Module, kernels: list[Kernel], report: CaseReport) -> None:
-    """Bits must be the hardware's where it repeats them, unless the PTX leaves them open; then, and where it does not, the tolerance holds."""
+    """Bits must be the hardware's where it repeats them, unless the PTX leaves them open; then, and where it does not, the tolerance
+    holds.
+    """
     outside = [check for check in report.outputs if not check.within]
     if outside:
         report.status = "fail"

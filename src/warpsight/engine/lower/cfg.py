@@ -1,0 +1,133 @@
+"""The order of blocks. The engine runs the split with the lowest program counter first, so lanes meet again at the earliest place if every block
+comes behind those that lead to it, and every loop before what follows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .block import Block, Function
+
+
+def remove_unreachable(function: Function) -> None:
+    seen = {function.blocks[0]}
+    work = [function.blocks[0]]
+    while work:
+        for successor in work.pop().successors:
+            if successor not in seen:
+                seen.add(successor)
+                work.append(successor)
+    function.blocks = [b for b in function.blocks if b in seen]
+
+
+def order(function: Function) -> None:
+    """Puts the blocks into a weak topological order: each strongly connected part (loop) in one piece behind its header, recursively."""
+    blocks = function.blocks
+    ordered: list[Block] = []
+    # Pieces still to lay out, the next one last: a set of blocks with the block at which control enters it.
+    work: list[tuple[frozenset[Block], Block]] = [(frozenset(blocks), blocks[0])]
+    while work:
+        piece, entry = work.pop()
+        if len(piece) == 1:
+            ordered.append(entry)
+            continue
+        # Without the edges back to its header, the piece falls apart into smaller ones in topological order; the header stands alone.
+        parts = _components(piece, entry)
+        assert parts[0] == [entry]
+        work.extend(reversed([(frozenset(part), _header(part, piece)) for part in parts]))
+    function.blocks = ordered
+
+
+def _header(part: Sequence[Block], around: frozenset[Block]) -> Block:
+    """The block of a loop at which control enters first, in the order of the text when there are several."""
+    inside = set(part)
+    entered = {s for block in around - inside for s in block.successors if s in inside}
+    return min(entered or inside, key=lambda b: b.index)
+
+
+def _components(piece: frozenset[Block], entry: Block) -> list[list[Block]]:
+    """Strongly connected components in topological order (Tarjan), leaving out the edges into `entry`. Fall-through blocks follow closely."""
+    number: dict[Block, int] = {}
+    low: dict[Block, int] = {}
+    stack: list[Block] = []
+    on_stack: set[Block] = set()
+    found: list[list[Block]] = []
+    work = []
+
+    def visit(block: Block) -> None:
+        number[block] = low[block] = len(number)
+        stack.append(block)
+        on_stack.add(block)
+        work.append((block, iter([s for s in block.successors if s in piece and s is not entry])))
+
+    visit(entry)
+    while work:
+        block, successors = work[-1]
+        following = next(successors, None)
+        if following is None:
+            work.pop()
+            if work:
+                low[work[-1][0]] = min(low[work[-1][0]], low[block])
+            if low[block] == number[block]:
+                at = stack.index(block)
+                found.append(stack[at:])
+                on_stack.difference_update(stack[at:])
+                del stack[at:]
+        elif following not in number:
+            visit(following)
+        elif following in on_stack:
+            low[block] = min(low[block], number[following])
+    found.reverse()
+    return found
+
+
+def merge_straight(function: Function) -> None:
+    """Joins a block with the one that it alone leads to and that has no other way in."""
+    count: dict[Block, int] = {}
+    for block in function.blocks:
+        for successor in block.successors:
+            count[successor] = count.get(successor, 0) + 1
+    gone: set[Block] = set()
+    for block in function.blocks:
+        if block in gone:
+            continue
+        while block.branch is None and block.next is not None and block.next is not block:
+            following = block.next
+            if count[following] != 1 or following is function.blocks[0]:
+                break
+            block.ops.extend(following.ops)
+            block.branch, block.targets, block.next, block.jump = following.branch, following.targets, following.next, following.jump
+            gone.add(following)
+    function.blocks = [b for b in function.blocks if b not in gone]
+
+
+def dominators(function: Function) -> dict[Block, Block]:
+    """Immediate dominator of every block but the entry (Cooper, Harvey, Kennedy: iterate to a fixed point over the blocks in order)."""
+    position = {block: i for i, block in enumerate(function.blocks)}
+    before: dict[Block, list[Block]] = {block: [] for block in function.blocks}
+    for block in function.blocks:
+        for successor in block.successors:
+            before[successor].append(block)
+    entry = function.blocks[0]
+    idom = {entry: entry}
+    changed = True
+    while changed:
+        changed = False
+        for block in function.blocks[1:]:
+            known = [p for p in before[block] if p in idom]
+            if not known:
+                continue
+            best = known[0]
+            for other in known[1:]:
+                a, b = best, other
+                while a is not b:
+                    while position[a] > position[b]:
+                        a = idom[a]
+                    while position[b] > position[a]:
+                        b = idom[b]
+                best = a
+            if idom.get(block) is not best:
+                idom[block] = best
+                changed = True
+    del idom[entry]
+    return idom

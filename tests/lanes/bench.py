@@ -1,7 +1,7 @@
 """A warp to run single forms on, with both builders: registers, a context, memory of every space.
 
-The bench calls a compiled handler or the NumPy interpreter inside a real machine (one CTA of one warp), so that both see the same context and the same
-memory checks.
+The bench calls a compiled handler or the NumPy interpreter inside a real machine (one CTA of one warp), so that both see the same context
+and the same memory checks.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from warpsight import _core
-from warpsight.engine.handlers import HandlerKey, Handlers, handlers, interpret
+from warpsight.engine.handlers import HandlerKey, handlers, interpret
 from warpsight.lanes.types import LANES, PRED, LaneType
 from warpsight.semantics import Form
 
@@ -55,17 +55,17 @@ class Bench:
         for index, kind in enumerate((0, 7)):  # Alu, Exit
             records[64 * index + 12 : 64 * index + 16] = np.frombuffer(np.int32(-1).tobytes(), np.uint8)  # no guard
             records[64 * index + 40] = kind
-        sizes = dict(frame_bytes=ROW * SLOTS, stack_bytes=ROW * SLOTS, registers=16, barriers=0, local_bytes=LOCAL_BYTES, static_shared=SHARED_BYTES)
+        sizes = {"frame_bytes": ROW * SLOTS, "stack_bytes": ROW * SLOTS, "registers": 16, "barriers": 0, "local_bytes": LOCAL_BYTES}
+        sizes["static_shared"] = SHARED_BYTES
         program = _core.Program("bench", records, np.zeros(1, np.int64), np.zeros(1, np.uint16), np.zeros(1, np.uint32), [""], sizes)
         params = bytes(i * 7 & 0xFF for i in range(PARAM_BYTES))
         machine = _core.Machine(program, self.memory, (3, 1, 1), (32, 1, 1), 0, params, 1024)
         machine.interpret_with(lambda record, regs, mask, context: body(regs, context) if record == 0 else None)
         machine.run(1)
 
-    def run(self, form: Form, key: HandlerKey, pool: Sequence[int], mask: int, setup: Callable[[Any], None], compiled: bool,
-            table: Handlers | None = None) -> Outcome:
+    def run(self, form: Form, key: HandlerKey, pool: Sequence[int], mask: int, setup: Callable[[Any], None], compiled: bool) -> Outcome:
         """Registers and memory after one instruction. `setup(regs)` fills the registers, memory is filled with a pattern."""
-        address = (table or handlers()).compile([(key, form)])[key] if compiled else 0
+        address = handlers().compile([(key, form)])[key] if compiled else 0
         operands = np.array([*pool, 0], np.int64)
         found: list[Outcome] = []
 
@@ -88,9 +88,10 @@ class Bench:
         return found[0]
 
     def _slice(self, context: Any, space: int, start: int, size: int, data: Any) -> Callable[[], bytes]:
-        at = start + np.arange(size // LANES // 8, dtype=np.uint64)[:, None] * np.uint64(LANES * 8) + np.arange(LANES, dtype=np.uint64) * np.uint64(8)
+        at = np.uint64(start) + np.arange(size // 8, dtype=np.uint64).reshape(-1, LANES) * np.uint64(8)
         for row in at:
-            context.store(space, np.ascontiguousarray(row), 0xFFFFFFFF, 8, 1, np.ascontiguousarray(data[int(row[0]) - start :][: LANES * 8]))
+            first = int(row[0]) - start
+            context.store(space, np.ascontiguousarray(row), 0xFFFFFFFF, 8, 1, np.ascontiguousarray(data[first : first + LANES * 8]))
         return lambda: b"".join(context.load(space, np.ascontiguousarray(row), 0xFFFFFFFF, 8, 1).tobytes() for row in at)
 
     def _local(self, context: Any, data: Any) -> Callable[[], bytes]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.lanes.bench import ROW, Bench, natural_key
-from warpsight.engine.handlers import Handlers, HandlerKey, handlers
+from warpsight.engine.handlers import HandlerKey, handlers
 from warpsight.lanes.types import LANES, PRED, LaneType
 from warpsight.semantics import Form, forms
 
@@ -19,9 +19,11 @@ FAMILIES = {name: list(group) for name, group in itertools.groupby(FORMS, lambda
 EDGES = {
     8: (0, 1, 0x7F, 0x80, 0xFF),
     16: (0, 1, 2, 31, 0x7FFF, 0x8000, 0x8001, 0xFFFF, 0x7C00, 0x3C00, 0x0400, 0x03FF, 0x7E01, 0x7F80, 0x3F80),
-    32: (0, 1, 2, 31, 32, 33, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFF, 0x7F800000, 0xFF800000, 0x7FC00001, 0x3F800000, 0x00800000, 0x007FFFFF,
+    32: (0, 1, 2, 31, 32, 33, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFF, 0x7F800000, 0xFF800000, 0x7FC00001, 0x3F800000, 0x00800000,
+    0x007FFFFF,
          0x4B000001, 0x4F000000),
-    64: (0, 1, 2, 63, 64, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1, 0x7FF0000000000000, 0x3FF0000000000000, 0x0010000000000000,
+    64: (0, 1, 2, 63, 64, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1, 0x7FF0000000000000, 0x3FF0000000000000,
+    0x0010000000000000,
          0x7FF8000000000001, 0x43E0000000000000),
 }
 MASKS = (0xFFFFFFFF, 0x80000001, 0x0F0F7F10, 0x00000100)
@@ -59,7 +61,7 @@ def addresses(rng: np.random.Generator, bench: Bench, form: Form, base: LaneType
     return offsets + np.uint64(start)
 
 
-def check(bench: Bench, form: Form, key: HandlerKey, rng: np.random.Generator, mask: int, table: Handlers | None = None) -> None:
+def check(bench: Bench, form: Form, key: HandlerKey, rng: np.random.Generator, mask: int) -> None:
     """One random trial of a form."""
     count = len(form.dst) + len(form.src)
     filling = [lanes_of(rng, t) for t in (*form.dst, *form.src)]
@@ -75,7 +77,7 @@ def check(bench: Bench, form: Form, key: HandlerKey, rng: np.random.Generator, m
             regs[slot * ROW : slot * ROW + len(data)] = np.frombuffer(data, np.uint8)
 
     pool = [slot * ROW for slot in range(count)]
-    compiled = bench.run(form, key, pool, mask, setup, True, table)
+    compiled = bench.run(form, key, pool, mask, setup, True)
     interpreted = bench.run(form, key, pool, mask, setup, False)
     assert compiled.faulted == interpreted.faulted
     if compiled.faulted:  # a 32-bit address of global memory; what the destination holds then is nobody's

@@ -1,8 +1,8 @@
 """Handlers: compiled forms. One serves every instruction of its form whose operands are of the same kinds.
 
-A handler is `void(uint8_t* regs, const int64_t* operands, uint32_t mask, WarpContext*)` (core/exec/record.h). Its operand pool has one int64 an
-operand, destinations first: the byte offset of a row in the frame, the bits of an immediate, or nothing of use for a special register or a sink.
-Operand kinds:
+A handler is `void(uint8_t* regs, const int64_t* operands, uint32_t mask, WarpContext*)` (core/exec/record.h). Its operand pool has one
+int64 an operand, destinations first: the byte offset of a row in the frame, the bits of an immediate, or nothing of use for a special
+register or a sink. Operand kinds:
 
     r8 r16 r32 r64 r128   a row of a register with that many bits      p  !p   a predicate row, and its negation
     i                     an immediate                                  _       a sink
@@ -228,8 +228,8 @@ Rows = npt.NDArray[np.uint8]
 def interpret(form: Form, key: HandlerKey, regs: Rows, operands: npt.NDArray[np.int64], mask: int, context: LaneContext | None) -> None:
     """Executes one instruction with the NumPy builder: the same as the compiled handler of `key` does.
 
-    `regs`: bytes of the register block from the frame on; `operands`: the record's entries of the operand pool. A refused memory access ends the
-    instruction without a result; `context.faulted` tells.
+    `regs`: bytes of the register block from the frame on; `operands`: the record's entries of the operand pool. A refused memory access
+    ends the instruction without a result; `context.faulted` tells.
     """
     assert form.emit is not None, f"{form.name} has no handler"
     b = NumpyBuilder(mask, context)

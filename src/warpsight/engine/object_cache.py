@@ -1,8 +1,8 @@
 """Object code of handlers on disk, so that the next process need not compile them again.
 
 Folder: $WARPSIGHT_CACHE, else the user's cache folder. One subfolder for each combination of host, compiler and package source, whose files
-can never be right for another. A file is one compiled module: a JSON line {"symbols": [...], "sha256": "..."} and the object code. Files appear by an
-atomic rename; a damaged one is removed and compiled again. An unusable folder (read-only home) only costs the compilation.
+can never be right for another. A file is one compiled module: a JSON line {"symbols": [...], "sha256": "..."} and the object code. Files
+appear by an atomic rename; a damaged one is removed and compiled again. An unusable folder (read-only home) only costs the compilation.
 """
 
 from __future__ import annotations

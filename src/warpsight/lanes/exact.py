@@ -1,8 +1,8 @@
 """Correctly rounded float operations of one lane in any rounding mode, computed with Python integers.
 
-This is the reference behind the NumPy builder's `directed` and `fma`: an operation is done exactly on integers (mantissa times a power of two, with a
-sticky bit for what division and square root leave over) and rounded once, as IEEE 754-2019 section 4.3 defines it. It shares nothing with
-core/exec/directed.cpp, which sets the host's rounding mode.
+This is the reference behind the NumPy builder's `directed` and `fma`: an operation is done exactly on integers (mantissa times a power of
+two, with a sticky bit for what division and square root leave over) and rounded once, as IEEE 754-2019 section 4.3 defines it. It shares
+nothing with core/exec/directed.cpp, which sets the host's rounding mode.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def div(mode: str, fmt: FloatFormat, a: float, b: float) -> float:
     if a == 0.0 or math.isinf(b):
         return _sign(a, b) * 0.0
     (ma, ea), (mb, eb) = _split(a), _split(b)
-    extra = 2 * fmt.precision + 60 + max(0, -(ea - eb) - fmt.least)  # enough bits that what is dropped always includes one of the quotient's
+    extra = 2 * fmt.precision + 60 + max(0, -(ea - eb) - fmt.least)  # what is dropped always includes a bit
     quotient, rest = divmod(abs(ma) << extra, abs(mb))
     return _round(int(_sign(a, b)) * quotient, ea - eb - extra, rest != 0, mode, fmt)
 

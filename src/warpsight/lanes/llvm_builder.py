@@ -1,14 +1,15 @@
 """The LLVM builder: turns the lane language into vector IR, through llvmlite.
 
-A value's handle is a vector of `lanes` elements: iN for integers and bits, float and double, i1 for predicates; binary16 and bfloat16 are kept
-as their bits (i16). Nothing here depends on the host's instruction set but `native_half`; LLVM legalises 32-lane vectors for what there is.
+A value's handle is a vector of `lanes` elements: iN for integers and bits, float and double, i1 for predicates; binary16 and bfloat16 are
+kept as their bits (i16). Nothing here depends on the host's instruction set but `native_half`; LLVM legalises 32-lane vectors for what
+there is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import llvmlite.ir as ir
@@ -69,7 +70,7 @@ def element_type(type: LaneType) -> Any:
     return ir.IntType(type.bits)
 
 
-@lru_cache(maxsize=None)
+@cache
 def vector_type(type: LaneType, lanes: int) -> Any:
     return ir.VectorType(element_type(type), lanes)
 
@@ -367,7 +368,9 @@ class LlvmBuilder:
             self.irb.store(value.handle, self.frame.field(buffer, e * type.bytes * self.lanes), align=16)
         self._access("ws_store", space, type, len(values), buffer)
 
-    def atomic(self, space: str, address: Value, type: LaneType, combine: Callable[[Builder, Value], Value], want_old: bool) -> Value | None:
+    def atomic(
+        self, space: str, address: Value, type: LaneType, combine: Callable[[Builder, Value], Value], want_old: bool
+    ) -> Value | None:
         irb, frame = self.irb, self.frame
         scratch = self._put_addresses(address)
         self._access("ws_translate", space, type, 1, I32(1))

@@ -57,25 +57,27 @@ def _unsigned(bits: int) -> np.dtype[Any]:
 def to_bytes(handle: Array, type: LaneType) -> Array:
     """Little-endian bytes of a value, lane after lane (uint8)."""
     if type.bits == 128:
-        return np.frombuffer(b"".join(int(x).to_bytes(16, "little") for x in handle), np.uint8)
-    return np.ascontiguousarray(handle).view(np.uint8)
+        whole: Array = np.frombuffer(b"".join(int(x).to_bytes(16, "little") for x in handle), np.uint8)
+        return whole
+    data: Array = np.ascontiguousarray(handle).view(np.uint8)
+    return data
 
 
 def from_bytes(data: Array, type: LaneType) -> Array:
     """The inverse of `to_bytes`."""
     if type.bits == 128:
         raw = data.tobytes()
-        return np.array([int.from_bytes(raw[i : i + 16], "little") for i in range(0, len(raw), 16)] + [None], object)[:-1]
-    return np.ascontiguousarray(data).view(dtype(type)).copy()
-
-
-def mask_lanes(mask: int, lanes: int = LANES) -> Array:
-    """bool [lanes]: the bits of a lane mask."""
-    return (np.uint64(mask) >> np.arange(lanes, dtype=np.uint64) & np.uint64(1)).astype(bool)
+        whole = np.empty(len(raw) // 16, object)
+        whole[:] = [int.from_bytes(raw[i : i + 16], "little") for i in range(0, len(raw), 16)]
+        return whole
+    values: Array = np.ascontiguousarray(data).view(dtype(type)).copy()
+    return values
 
 
 class NumpyBuilder:
-    """Builder whose values are NumPy arrays. `mask`: lanes that execute; `context`: special registers and memory (may be absent if unused)."""
+    """Builder whose values are NumPy arrays. `mask`: lanes that execute; `context`: special registers and memory (may be absent if
+    unused).
+    """
 
     def __init__(self, mask: int = 0xFFFFFFFF, context: LaneContext | None = None, lanes: int = LANES) -> None:
         self.mask, self.context, self.lanes = mask, context, lanes
@@ -236,8 +238,8 @@ class NumpyBuilder:
     def fma(self, a: Value, b: Value, c: Value) -> Value:
         if a.type.bits != 32:
             return self.directed("fma", "rn", (a, b, c))
-        # The product of two binary32 is exact in binary64. Their sum with c is rounded to odd there, so that the final rounding sees the truth
-        # (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
+        # The product of two binary32 is exact in binary64. Their sum with c is rounded to odd there, so that the final rounding sees the
+        # truth (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
         with np.errstate(all="ignore"):
             p, z = a.handle.astype(np.float64) * b.handle.astype(np.float64), c.handle.astype(np.float64)
             s = p + z
@@ -258,7 +260,7 @@ class NumpyBuilder:
     def directed(self, op: str, mode: str, args: Sequence[Value]) -> Value:
         type = args[0].type
         function, fmt = exact.OPERATIONS[op], exact.BINARY32 if type.bits == 32 else exact.BINARY64
-        lanes = [function(mode, fmt, *lane) for lane in zip(*(v.handle.tolist() for v in args))]
+        lanes = [function(mode, fmt, *lane) for lane in zip(*(v.handle.tolist() for v in args), strict=True)]
         return Value(self, type, np.array(lanes, dtype(type)))
 
     # conversion
@@ -317,7 +319,9 @@ class NumpyBuilder:
         self._checked().store(SPACES[space], self._addresses(address), self.mask, values[0].type.bytes, len(values), data)
         self._checked()
 
-    def atomic(self, space: str, address: Value, type: LaneType, combine: Callable[[Builder, Value], Value], want_old: bool) -> Value | None:
+    def atomic(
+        self, space: str, address: Value, type: LaneType, combine: Callable[[Builder, Value], Value], want_old: bool
+    ) -> Value | None:
         old = self.load(space, address, type, 1)[0]
         now: dict[int, Any] = {}  # memory as the lanes leave it, one after the other
         for lane in np.flatnonzero(mask_lanes(self.mask)):

@@ -47,7 +47,9 @@ def _read_modify_write(b: Builder, m: Mods, at: Value, type: LaneType, combine: 
 
 
 def _float_combine(m: Mods, at: Value) -> Combine:
-    """Float addition, minimum and maximum. f32 addition flushes subnormals in global memory and keeps them in shared memory (PTX ISA, atom)."""
+    """Float addition, minimum and maximum. f32 addition flushes subnormals in global memory and keeps them in shared memory (PTX ISA,
+    atom).
+    """
     if m.op in ("min", "max"):
         extremum = floatops.fmin if m.op == "min" else floatops.fmax
         return lambda b, old, x: extremum(b, old, x, m.type)
@@ -129,7 +131,10 @@ def _register() -> None:
 _register()
 
 
-@op("atom", f"{HEAD} op=cas type=b16|b32|b64|b128 {HINTS}", "type = [addr], type, type", kind=Kind.MEMORY, memory=_info("atomic"), pure=False)
+_CAS = f"{HEAD} op=cas type=b16|b32|b64|b128 {HINTS}"
+
+
+@op("atom", _CAS, "type = [addr], type, type", kind=Kind.MEMORY, memory=_info("atomic"), pure=False)
 def atom_cas(b: Builder, m: Mods, base: Value, offset: Value, expected: Value, new: Value) -> Value | None:
     def swap(one: Builder, old: Value) -> Value:
         return one.select(old == one.lane_value(expected), one.lane_value(new), old)

@@ -55,6 +55,7 @@ def bfind(b: Builder, m: Mods, x: Value) -> Value:
 @op("fns", "type=b32", "u32 = u32, u32, s32")
 def fns(b: Builder, m: Mods, mask: Value, base: Value, offset: Value) -> Value:
     """The offset-th set bit from `base` on, upwards for positive offsets, downwards for negative; offset 0 asks for bit `base` itself."""
+    mask = b.select(base < 32, mask, b.const(U32, 0))  # nothing lies beyond; the manual allows bases up to 31
     wanted = b.select(offset < 0, -offset, offset).bits(U32)
     wanted = b.max_(wanted, b.const(U32, 1))
     from_base = shift_left(b, b.const(U32, -1), base)

@@ -1,7 +1,7 @@
 """Extended-precision integer arithmetic (PTX ISA, "Extended-Precision Integer Arithmetic Instructions").
 
-The carry flag is the implicit predicate `%cc`. The manual leaves open what mixing additions and subtractions gives; the hardware subtracts by
-adding the complement, so that after a subtraction the flag says that nothing was borrowed (tests/data/isa_h200.npz).
+The carry flag is the implicit predicate `%cc`. The manual leaves open what mixing additions and subtractions gives; the hardware subtracts
+by adding the complement, so that after a subtraction the flag says that nothing was borrowed (tests/data/isa_h200.npz).
 """
 
 from __future__ import annotations

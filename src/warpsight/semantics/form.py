@@ -1,7 +1,7 @@
 """A form: one way an opcode can be spelt (opcode, modifiers, types), with what it reads, writes and means.
 
-`semantics.resolve(instruction)` gives the form and the instruction's operands flattened to match it. Lowering turns the operands into rows and
-immediates; `engine/handlers.py` compiles `emit` once per form and operand kinds.
+`semantics.resolve(instruction)` gives the form and the instruction's operands flattened to match it. Lowering turns the operands into rows
+and immediates; `engine/handlers.py` compiles `emit` once per form and operand kinds.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class MemoryInfo:
 class Form:
     """`name` identifies the meaning (canonical spelling, cache key). `emit(builder, sources) -> destinations`, None for pure control.
 
-    `dst` and `src` are the types of the flattened operands: vectors and pairs are spread out; an address `[base+offset]` is two sources, the
-    base (U64, or U32 for 32-bit shared/local/param addresses, chosen by the register) and the offset (an immediate, S64); memory forms add
-    them. `sync_mask`: index in `src` of the member mask of a SYNC_ALU/WARP_SYNC form. `sub` and `scope`: see record.h. `writes_pred`/types PRED
-    are predicates. `pure`: no effect besides its destinations (may be removed when unused, moved, computed twice).
+    `dst` and `src` are the types of the flattened operands: vectors and pairs are spread out; an address `[base+offset]` is two sources,
+    the base (U64, or U32 for 32-bit shared/local/param addresses, chosen by the register) and the offset (an immediate, S64); memory forms
+    add them. `sync_mask`: index in `src` of the member mask of a SYNC_ALU/WARP_SYNC form. `sub` and `scope`: see record.h.
+    `writes_pred`/types PRED are predicates. `pure`: no effect besides its destinations (may be removed when unused, moved, computed twice).
     """
 
     name: str

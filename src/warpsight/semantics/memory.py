@@ -1,7 +1,7 @@
 """Loads, stores and prefetches (PTX ISA, "Data Movement and Conversion Instructions": ld, ldu, st, prefetch, discard...).
 
-Data is moved as bits. Cache operators, orders, scopes and eviction priorities do not change what a load returns here: a machine that runs one
-instruction after another is sequentially consistent. They go to the timing model in MemoryInfo.
+Data is moved as bits. Cache operators, orders, scopes and eviction priorities do not change what a load returns here: a machine that runs
+one instruction after another is sequentially consistent. They go to the timing model in MemoryInfo.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ HINTS = (
     "l2~L2::evict_normal|L2::evict_first|L2::evict_last? hint~L2::cache_hint? size~L2::64B|L2::128B|L2::256B?"
 )
 TYPES = "type=b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64"
+LOAD_SPACES = "global|shared|shared::cta|shared::cluster|local|const|param|param::entry|param::func"
 VECTOR = "vec=v2|v4|v8?"
 
 
@@ -55,15 +56,22 @@ def too_wide(m: Mods) -> str:
 
 @op(
     "ld",
-    f"{ORDER} {SCOPE} space=global|shared|shared::cta|shared::cluster|local|const|param|param::entry|param::func? cop~ca|cg|cs|lu|cv? nc~nc? {HINTS} "
-    f"{VECTOR} {TYPES}",
+    f"{ORDER} {SCOPE} space={LOAD_SPACES}? cop~ca|cg|cs|lu|cv? nc~nc? {HINTS} {VECTOR} {TYPES}",
     "type*vec+ = [addr]",
     kind=Kind.MEMORY,
     memory=memory_info("load", "ca"),
     pure=False,
     refuse=too_wide,
 )
-@op("ldu", f"space=global? {VECTOR} {TYPES}", "type*vec+ = [addr]", kind=Kind.MEMORY, memory=memory_info("load", "nc"), pure=False, refuse=too_wide)
+@op(
+    "ldu",
+    f"space=global? {VECTOR} {TYPES}",
+    "type*vec+ = [addr]",
+    kind=Kind.MEMORY,
+    memory=memory_info("load", "nc"),
+    pure=False,
+    refuse=too_wide,
+)
 def ld(b: Builder, m: Mods, base: Value, offset: Value) -> list[Value]:
     type = m.lane()
     as_bits = type if type.is_int else LaneType("b", type.bits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..lanes.builder import Builder, Value
-from ..lanes.types import PRED, U64, LaneType
+from ..lanes.types import BY_NAME, PRED, U64, LaneType
 from .registry import Mods, op, reject
 
 # Windows of the generic address space: core/exec/memory.h.
@@ -40,7 +40,9 @@ def _unpack(count: int) -> Callable[..., list[Value]]:
     return unpack
 
 
-for _type, _part, _count in (("b16", "b8", 2), ("b32", "b16", 2), ("b32", "b8", 4), ("b64", "b32", 2), ("b64", "b16", 4), ("b128", "b64", 2), ("b128", "b32", 4)):
+_PARTS = {"b16": ("b8",), "b32": ("b16", "b8"), "b64": ("b32", "b16"), "b128": ("b64", "b32")}
+for _type, _part in ((t, p) for t, parts in _PARTS.items() for p in parts):
+    _count = BY_NAME[_type].bits // BY_NAME[_part].bits
     op("mov", f"type={_type}", f"type = {_part}*{_count}")(_pack)
     op("mov", f"type={_type}", f"{_part}*{_count} = type")(_unpack(_count))
 

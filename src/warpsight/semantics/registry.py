@@ -41,7 +41,7 @@ from .form import Form, Kind, MemoryInfo, Resolved
 from .special import SPECIALS
 
 CC = ir.Reg("%cc", "pred")  # the carry flag of add.cc and its like
-PACKED = {name: B32 for name in ("f16x2", "bf16x2", "u16x2", "s16x2")}
+PACKED = dict.fromkeys(("f16x2", "bf16x2", "u16x2", "s16x2"), B32)
 TYPES: Mapping[str, LaneType] = {**BY_NAME, **PACKED}
 VECTORS = {"": 1, "v2": 2, "v4": 4, "v8": 8}
 
@@ -112,11 +112,12 @@ _CONSTANT_OPCODES: set[str] = set()
 
 
 def op(opcode: str, grammar: str = "", operands: str = "", **options: Any) -> Callable[[Emit], Emit]:
-    """Registers the decorated `f(builder, mods, *sources)` as a meaning of `opcode`. It returns the destinations (a Value, several, or None).
+    """Registers the decorated `f(builder, mods, *sources)` as a meaning of `opcode`. It returns the destinations (a Value, several, or
+    None).
 
-    Options: `kind` (Kind), `pure`, `sub`, `scope`, `sync_mask` (index of the member mask among the sources), `memory` (MemoryInfo). Each but `kind` may
-    be a function of the Mods. `refuse(mods)`: a reason why a combination that the grammar allows has no meaning, or "". `samples`: for each #constant the
-    values that `forms()` lists.
+    Options: `kind` (Kind), `pure`, `sub`, `scope`, `sync_mask` (index of the member mask among the sources), `memory` (MemoryInfo). Each
+    but `kind` may be a function of the Mods. `refuse(mods)`: a reason why a combination that the grammar allows has no meaning, or "".
+    `samples`: for each #constant the values that `forms()` lists.
     """
 
     def register(emit: Emit) -> Emit:

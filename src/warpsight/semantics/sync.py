@@ -1,4 +1,5 @@
-"""Communication inside a warp, and barriers (PTX ISA, "Parallel Synchronization and Communication Instructions": shfl to elect, bar, fence).
+"""Communication inside a warp, and barriers (PTX ISA, "Parallel Synchronization and Communication Instructions": shfl to elect, bar,
+fence).
 
 The `.sync` forms wait for their member mask before their function runs (Kind.SYNC_ALU): then all its lanes are active.
 """
@@ -26,7 +27,8 @@ def everyone(b: Builder) -> Value:
 
 
 def _shfl(b: Builder, m: Mods, x: Value, by: Value, limits: Value, *member_mask: Value) -> tuple[Value, Value]:
-    """d = x of the lane that mode, `by` and `limits` (clamp in bits 0-4, segment mask in bits 8-12) give; p = whether that lane is in range.
+    """d = x of the lane that mode, `by` and `limits` (clamp in bits 0-4, segment mask in bits 8-12) give; p = whether that lane is in
+    range.
 
     Out of range, a lane gets its own x.
     """

@@ -74,6 +74,12 @@ def from_bytes(data: Array, type: LaneType) -> Array:
     return values
 
 
+def mask_lanes(mask: int, lanes: int = LANES) -> Array:
+    """bool [lanes]: the bits of a lane mask."""
+    bits: Array = np.uint64(mask) >> np.arange(lanes, dtype=np.uint64) & np.uint64(1)
+    return bits.astype(bool)
+
+
 class NumpyBuilder:
     """Builder whose values are NumPy arrays. `mask`: lanes that execute; `context`: special registers and memory (may be absent if
     unused).

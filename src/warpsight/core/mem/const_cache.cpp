@@ -37,7 +37,7 @@ ConstantCache::Lookup ConstantCache::load(uint64_t address, uint32_t access) {
   }
   const uint32_t first_sector = static_cast<uint32_t>((small_line - line) / kSectorBytes);
   const uint8_t sectors = static_cast<uint8_t>(((1u << first_line_bytes_ / kSectorBytes) - 1) << first_sector);
-  const uint32_t slot = second_.find(line);
+  const uint32_t slot = second_.find(SectorCache::number_of(line));
   if (slot != kNone && (second_.state(slot).valid & sectors) == sectors) {
     second_.touch(slot);
     keep_close(small_line);

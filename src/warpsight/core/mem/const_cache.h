@@ -26,8 +26,9 @@ class ConstantCache {
   void fill(uint64_t line, uint8_t sectors, Done&& done) {
     MshrTable::Entry* entry = mshrs_.find(line);
     if (!entry) return;  // dropped by reset()
-    uint32_t slot = second_.find(line);
-    if (slot == kNone) second_.insert(slot = second_.choose(SectorCache::number_of(line)), line);  // never kNone: lines are inserted when their data is there
+    const uint64_t number = SectorCache::number_of(line);
+    uint32_t slot = second_.find(number);
+    if (slot == kNone) second_.insert(slot = second_.choose(number), number, line);  // never kNone: lines are inserted when their data is there
     second_.state(slot).valid |= sectors;
     for (uint64_t at = 0; at < kLineBytes; at += first_line_bytes_)
       if (sectors >> at / kSectorBytes & 1) keep_close(line + at);

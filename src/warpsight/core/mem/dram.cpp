@@ -8,6 +8,8 @@
 namespace ws {
 namespace {
 
+constexpr uint32_t kAccessSectors = 2;  // 64 bytes a column command
+
 struct FrFcfs final : DramScheduler {
   uint32_t pick(const Pool<DramRequest>& requests, uint32_t head, uint32_t open_row) const override {
     for (uint32_t i = head; i != kNone; i = requests[i].next)
@@ -60,6 +62,7 @@ DramChannel::Shared::Shared(const Config& config, double sm_mhz)
 DramChannel::DramChannel(Shared& shared, CounterRegistry& counters, uint32_t index)
     : shared_(shared),
       banks_(shared.banks),
+      bank_counters_(shared.banks),
       activate_group_(shared.bank_groups),
       read_group_(shared.bank_groups),
       write_group_(shared.bank_groups),
@@ -70,43 +73,42 @@ DramChannel::DramChannel(Shared& shared, CounterRegistry& counters, uint32_t ind
   add("dram__busy_ticks", busy_), add("dram__queue_ticks", queue_ticks_), add("dram__write_drains", drains_);
   for (uint32_t i = 0; i < shared.banks; ++i) {
     const auto bank = [&](const char* name, const uint64_t& value) { counters.add(name, "dram_bank", index * shared.banks + i, &value); };
-    bank("dram__row_hits", banks_[i].row_hits), bank("dram__row_misses", banks_[i].row_misses);
-    bank("dram__row_conflicts", banks_[i].row_conflicts), bank("dram__activates", banks_[i].activates);
-    bank("dram__precharges", banks_[i].precharges), bank("dram__refreshes", banks_[i].refreshes);
+    bank("dram__row_hits", bank_counters_[i].row_hits), bank("dram__row_misses", bank_counters_[i].row_misses);
+    bank("dram__row_conflicts", bank_counters_[i].row_conflicts), bank("dram__activates", bank_counters_[i].activates);
+    bank("dram__precharges", bank_counters_[i].precharges), bank("dram__refreshes", bank_counters_[i].refreshes);
   }
 }
 
 void DramChannel::account_queue(Tick now) {
-  queue_ticks_ += (now - std::min<Tick>(now, queue_since_)) * (reads_ + writes_ + waiting_count_);
+  queue_ticks_ += (now - std::min<Tick>(now, queue_since_)) * (reads_ + writes_);
   queue_since_ = now;
 }
 
-void DramChannel::push(uint32_t request, Tick now) {
-  account_queue(now);
+void DramChannel::push(uint32_t request) {
   auto& requests = shared_.requests;
   requests[request].next = kNone;
   if (waiting_ == kNone) waiting_ = request;
   else requests[waiting_tail_].next = request;
   waiting_tail_ = request;
-  ++waiting_count_;
 }
 
-// Moves arrivals into the queues while these have room.
-void DramChannel::admit() {
+// Moves what has arrived into the queues while these have room.
+void DramChannel::admit(Tick now) {
   auto& requests = shared_.requests;
-  while (waiting_ != kNone) {
+  while (waiting_ != kNone && requests[waiting_].arrival <= now) {
     const uint32_t index = waiting_;
     DramRequest& request = requests[index];
     uint32_t& used = request.write ? writes_ : reads_;
     if (used >= shared_.queue_entries) return;
+    account_queue(now);
     waiting_ = request.next;
-    --waiting_count_;
     ++used;
     request.next = kNone;
     DramBank& bank = banks_[request.bank];
     if (bank.head[request.write] == kNone) bank.head[request.write] = index;
     else requests[bank.tail[request.write]].next = index;
     bank.tail[request.write] = index;
+    bank.pick[request.write] = kNone;
     waiting_banks_[request.write] |= uint64_t{1} << request.bank;
   }
 }
@@ -126,38 +128,43 @@ void DramChannel::catch_up_refresh(Tick now) {
     const uint64_t skipped = (now - next_refresh_) / interval - rounds + 1;
     for (uint32_t i = 0; i < shared_.banks; ++i) {
       const uint32_t turn = (i + shared_.banks - refresh_bank_) % shared_.banks;
-      banks_[i].refreshes += t.refresh_per_bank ? skipped / shared_.banks + (turn < skipped % shared_.banks) : skipped;
+      bank_counters_[i].refreshes += t.refresh_per_bank ? skipped / shared_.banks + (turn < skipped % shared_.banks) : skipped;
     }
     if (t.refresh_per_bank) refresh_bank_ = static_cast<uint32_t>((refresh_bank_ + skipped) % shared_.banks);
     next_refresh_ += skipped * interval;
   }
-  const auto refresh = [&](DramBank& bank, Tick at) {
+  const auto refresh = [&](uint32_t index, Tick at) {
+    DramBank& bank = banks_[index];
     if (bank.row != DramBank::kClosed) {
       at = std::max(at, bank.precharge_at);
-      precharge(bank, at);
+      precharge(index, at);
     }
     bank.activate_at = std::max(bank.activate_at, at) + t.tRFC;
-    ++bank.refreshes;
+    ++bank_counters_[index].refreshes;
   };
   for (; next_refresh_ <= now; next_refresh_ += interval) {
     if (t.refresh_per_bank) {
-      refresh(banks_[refresh_bank_], next_refresh_);
+      refresh(refresh_bank_, next_refresh_);
       refresh_bank_ = (refresh_bank_ + 1) % shared_.banks;
     } else {
-      for (DramBank& bank : banks_) refresh(bank, next_refresh_);
+      for (uint32_t i = 0; i < shared_.banks; ++i) refresh(i, next_refresh_);
     }
   }
 }
 
-void DramChannel::precharge(DramBank& bank, Tick at) {
+void DramChannel::precharge(uint32_t index, Tick at) {
+  DramBank& bank = banks_[index];
   bank.row = DramBank::kClosed;
+  bank.pick[0] = bank.pick[1] = kNone;
   bank.activate_at = std::max(bank.activate_at, at + shared_.timing.tRP);
-  ++bank.precharges;
+  ++bank_counters_[index].precharges;
 }
 
-void DramChannel::activate(DramBank& bank, uint32_t index, uint32_t row, Tick at) {
+void DramChannel::activate(uint32_t index, uint32_t row, Tick at) {
   const DramTiming& t = shared_.timing;
+  DramBank& bank = banks_[index];
   bank.row = row;
+  bank.pick[0] = bank.pick[1] = kNone;
   bank.column_at_read = at + t.tRCDRD;
   bank.column_at_write = at + t.tRCDWR;
   bank.precharge_at = at + t.tRAS;
@@ -166,32 +173,43 @@ void DramChannel::activate(DramBank& bank, uint32_t index, uint32_t row, Tick at
   activate_group_[group_of(index)] = at + t.tRRD_L;
   last_activates_[next_activate_] = at;
   next_activate_ = (next_activate_ + 1) % 4;
-  ++bank.activates;
-  bank.row_misses += !bank.conflicted;
-  bank.row_conflicts += bank.conflicted;
+  DramBankCounters& counters = bank_counters_[index];
+  ++counters.activates;
+  counters.row_misses += !bank.conflicted;
+  counters.row_conflicts += bank.conflicted;
   bank.conflicted = false;
   bank.fresh = true;
 }
 
+uint32_t DramChannel::pick(DramBank& bank, bool write) {
+  if (bank.pick[write] == kNone) {
+    const uint32_t chosen = shared_.scheduler->pick(shared_.requests, bank.head[write], bank.row);
+    bank.pick[write] = chosen;
+    bank.pick_row[write] = shared_.requests[chosen].row;
+    bank.pick_arrival[write] = shared_.requests[chosen].arrival;
+  }
+  return bank.pick[write];
+}
+
 // Opens and closes rows as far as they may at `now`, and finds the column command that is due: among banks whose next request finds its row open, the
-// one that arrived first. Returns the earliest time at which anything more can happen.
+// one that arrived first. Returns the earliest time at which more can happen.
 Tick DramChannel::plan(Tick now, uint32_t& column) {
   const DramTiming& t = shared_.timing;
-  const auto& requests = shared_.requests;
   Tick next = kNever;
   Tick oldest = kNever;
   const auto later = [&](Tick at) { next = std::min(next, at); };
-  uint32_t open_index = kNone, open_request = kNone, ready = 0;  // banks that may be activated now, the one whose request is oldest
+  uint32_t open_index = kNone, open_row = 0, ready = 0;  // banks that may be activated now, the one whose request is oldest
+  Tick open_arrival = kNever;
   for (uint64_t rest = waiting_banks_[draining_]; rest; rest &= rest - 1) {
     const uint32_t index = static_cast<uint32_t>(std::countr_zero(rest)), group = group_of(index);
     DramBank& bank = banks_[index];
-    const uint32_t pick = shared_.scheduler->pick(requests, bank.head[draining_], bank.row);
-    const DramRequest& request = requests[pick];
-    if (bank.row == request.row) {
+    const uint32_t chosen = pick(bank, draining_), row = bank.pick_row[draining_];
+    const Tick arrival = bank.pick_arrival[draining_];
+    if (bank.row == row) {
       const Tick at = draining_ ? std::max({bank.column_at_write, write_at_, write_group_[group]})
                                 : std::max({bank.column_at_read, read_at_, read_group_[group]});
       if (at > now) later(at);
-      else if (request.arrival < oldest) oldest = request.arrival, column = pick;
+      else if (arrival < oldest) oldest = arrival, column = chosen;
       continue;
     }
     if (bank.row != DramBank::kClosed) {
@@ -199,7 +217,7 @@ Tick DramChannel::plan(Tick now, uint32_t& column) {
         later(bank.precharge_at);
         continue;
       }
-      precharge(bank, now);
+      precharge(index, now);
       bank.conflicted = true;
     }
     const Tick window = last_activates_[next_activate_];  // of the fourth activate back; 0: there was none
@@ -209,26 +227,29 @@ Tick DramChannel::plan(Tick now, uint32_t& column) {
       continue;
     }
     ++ready;
-    if (open_request == kNone || request.arrival < requests[open_request].arrival) open_index = index, open_request = pick;
+    if (arrival < open_arrival) open_index = index, open_arrival = arrival, open_row = row;
   }
-  if (open_request != kNone) {
+  if (open_index != kNone) {
     DramBank& bank = banks_[open_index];
-    activate(bank, open_index, requests[open_request].row, now);
+    activate(open_index, open_row, now);
     later(draining_ ? bank.column_at_write : bank.column_at_read);
     if (ready > 1) later(activate_at_);
   }
-  return next == kNever ? 0 : next;
+  return next;
 }
 
 Tick DramChannel::issue_column(uint32_t index, Tick now) {
   const DramTiming& t = shared_.timing;
-  const DramRequest& request = shared_.requests[index];
+  DramRequest& request = shared_.requests[index];
   DramBank& bank = banks_[request.bank];
   const uint32_t group = group_of(request.bank);
-  account_queue(now);
-  unlink(bank, index, request.write);
+  const bool last = --request.bursts == 0;
+  if (last) {
+    account_queue(now);
+    unlink(bank, index, request.write);
+  }
   busy_ += t.tBURST;
-  bank.row_hits += !bank.fresh;
+  bank_counters_[request.bank].row_hits += !bank.fresh;
   bank.fresh = false;
   const Tick short_gap = now + std::max(t.tCCD_S, t.tBURST), long_gap = now + std::max(t.tCCD_L, t.tBURST);
   Tick end;
@@ -238,19 +259,20 @@ Tick DramChannel::issue_column(uint32_t index, Tick now) {
     read_at_ = std::max(read_at_, end + t.tWTR_S);
     read_group_[group] = std::max(read_group_[group], end + t.tWTR_L);
     bank.precharge_at = std::max(bank.precharge_at, end + t.tWR);
-    write_sectors_ += count(request.sectors), write_bytes_ += count(request.sectors) * kSectorBytes;
+    write_sectors_ += kAccessSectors, write_bytes_ += kAccessSectors * kSectorBytes;
   } else {
     end = now + t.tCL + t.tBURST;
     read_at_ = short_gap, read_group_[group] = long_gap;
     write_at_ = std::max(write_at_, now + t.tRTW);
     bank.precharge_at = std::max(bank.precharge_at, now + t.tRTP);
-    read_sectors_ += count(request.sectors), read_bytes_ += count(request.sectors) * kSectorBytes;
+    read_sectors_ += kAccessSectors, read_bytes_ += kAccessSectors * kSectorBytes;
   }
+  if (!last) return 0;
   if (shared_.close_idle_rows) {
     for (uint32_t i : {bank.head[0], bank.head[1]})
       for (; i != kNone; i = shared_.requests[i].next)
         if (shared_.requests[i].row == bank.row) return end;
-    precharge(bank, bank.precharge_at);
+    precharge(request.bank, bank.precharge_at);
   }
   return end;
 }
@@ -261,6 +283,7 @@ void DramChannel::unlink(DramBank& bank, uint32_t index, bool write) {
   for (uint32_t i = bank.head[write]; i != index; i = requests[i].next) before = i;
   const uint32_t after = requests[index].next;
   (before == kNone ? bank.head[write] : requests[before].next) = after;
+  bank.pick[write] = kNone;
   if (bank.tail[write] == index) bank.tail[write] = before;
   if (bank.head[write] == kNone) waiting_banks_[write] &= ~(uint64_t{1} << requests[index].bank);
   --(write ? writes_ : reads_);
@@ -270,7 +293,7 @@ void DramChannel::reset() {
   for (DramBank& bank : banks_) {
     bank.activate_at = bank.column_at_read = bank.column_at_write = bank.precharge_at = 0;
     bank.fresh = bank.conflicted = false;
-    for (int i : {0, 1}) bank.head[i] = bank.tail[i] = kNone;
+    for (int i : {0, 1}) bank.head[i] = bank.tail[i] = bank.pick[i] = kNone;
   }
   waiting_banks_[0] = waiting_banks_[1] = 0;
   for (auto* group : {&activate_group_, &read_group_, &write_group_}) std::fill(group->begin(), group->end(), 0);
@@ -278,9 +301,10 @@ void DramChannel::reset() {
   std::fill(std::begin(last_activates_), std::end(last_activates_), 0);
   next_refresh_ = shared_.timing.tREFI;
   draining_ = false;
-  reads_ = writes_ = waiting_count_ = 0;
+  reads_ = writes_ = 0;
   waiting_ = waiting_tail_ = kNone;
   scheduled = now_ = 0;
+  next_ = kNever;
   queue_since_ = 0;
 }
 

@@ -32,9 +32,11 @@ class EventWheel {
 
   Cycle next() const { return next_; }
 
-  // Runs every event due at or before `until`; handle(event, cycle) may post more.
-  template <class Handle>
-  void run(Cycle until, Handle&& handle) {
+  // Runs every event due at or before `until`; handle(event, cycle) may post more. soon(event, near) is told of events to come in the same cycle, first
+  // with near = false, then with near = true: a chance to fetch into the host's caches what they will touch.
+  template <class Handle, class Soon>
+  void run(Cycle until, Handle&& handle, Soon&& soon) {
+    constexpr size_t kFar = 12, kNear = 5;  // events ahead
     while (next_ <= until) {
       const Cycle cycle = now_ = next_;
       while (!far_.empty() && far_.front().when <= cycle) {
@@ -44,6 +46,8 @@ class EventWheel {
       }
       auto& slot = slots_[cycle % kSlots];
       for (size_t i = 0; i < slot.size(); ++i) {  // the slot may grow while it runs
+        if (i + kFar < slot.size()) soon(slot[i + kFar], false);
+        if (i + kNear < slot.size()) soon(slot[i + kNear], true);
         const Event event = slot[i];
         handle(event, cycle);
       }

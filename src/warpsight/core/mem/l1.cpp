@@ -21,7 +21,7 @@ L1Cache::L1Cache(const Config& config)
 L1Cache::Lookup L1Cache::load(uint64_t line, uint8_t sectors, bool keep, uint32_t access) {
   uint8_t hit = 0;
   if (keep) {
-    const uint32_t slot = tags_.find(line);
+    const uint32_t slot = tags_.find(SectorCache::number_of(line));
     if (slot != kNone) {
       hit = sectors & tags_.state(slot).valid;
       if (hit == sectors) {
@@ -44,7 +44,7 @@ L1Cache::Lookup L1Cache::load(uint64_t line, uint8_t sectors, bool keep, uint32_
 }
 
 uint8_t L1Cache::store(const LinePart& part, bool written_back, Eviction& evicted) {
-  uint32_t slot = tags_.find(part.line);
+  uint32_t slot = tags_.find(SectorCache::number_of(part.line));
   const bool allocate = written_back || store_miss_ == StoreMiss::Allocate;
   if (slot == kNone) {
     if (!allocate) return 0;
@@ -64,7 +64,7 @@ uint8_t L1Cache::store(const LinePart& part, bool written_back, Eviction& evicte
 }
 
 void L1Cache::insert(uint64_t line, uint8_t sectors, Eviction& evicted) {
-  uint32_t slot = tags_.find(line);
+  uint32_t slot = tags_.find(SectorCache::number_of(line));
   if (slot == kNone) slot = make_room(line, evicted);
   if (slot == kNone) return;
   LineState& state = tags_.state(slot);
@@ -73,16 +73,17 @@ void L1Cache::insert(uint64_t line, uint8_t sectors, Eviction& evicted) {
 }
 
 uint32_t L1Cache::make_room(uint64_t line, Eviction& evicted) {
-  const uint32_t slot = tags_.choose(SectorCache::number_of(line));
+  const uint64_t number = SectorCache::number_of(line);
+  const uint32_t slot = tags_.choose(number);
   if (slot == kNone) return kNone;
   const LineState& old = tags_.state(slot);
-  if (old.dirty) evicted = {tags_.line(slot), old.dirty, static_cast<uint8_t>(old.dirty & old.partial)};
-  tags_.insert(slot, line);
+  if (old.dirty) evicted = {old.line, old.dirty, static_cast<uint8_t>(old.dirty & old.partial)};
+  tags_.insert(slot, number, line);
   return slot;
 }
 
 void L1Cache::invalidate(uint64_t line) {
-  const uint32_t slot = tags_.find(line);
+  const uint32_t slot = tags_.find(SectorCache::number_of(line));
   if (slot != kNone) tags_.drop(slot);
 }
 

@@ -51,14 +51,14 @@ L2::L2(const Config& config, CounterRegistry& counters, const Topology& topology
 
 void L2::request(const MemRequest& request, Tick at) {
   const uint32_t slice = slice_in(partition_of_sm_[request.sm], request.line);
-  client_.later(at, L2Event::Arrive, jobs_.take({request, at, slice, slice, kNone, 0, false, false}));
+  client_.later(at, L2Event::Arrive, jobs_.take({request, at, slice, slice, kNone, kNone, 0, false, false}));
 }
 
 void L2::handle(L2Event event, uint32_t index) {
   if (event == L2Event::Arrive) return arrive(index);
   const L2Job job = jobs_[index];
   jobs_.release(index);
-  fill(job.origin, job.request.line, job.request.sectors, job.at);
+  fill(job.origin, job.slot, job.request.sectors, job.at);
 }
 
 void L2::arrive(uint32_t index) {
@@ -67,6 +67,12 @@ void L2::arrive(uint32_t index) {
   if (job.request.op == MemoryOp::Store) store(index, start);
   else if (is_atomic(job.request.op)) atomic(index, start);
   else load(index, start);
+}
+
+void L2::prefetch_job(L2Event event, uint32_t index) const {
+  const L2Job& job = jobs_[index];
+  if (event == L2Event::Arrive) slices_[job.slice].cache.prefetch(map_.number_in_slice(job.request.line));
+  else slices_[job.origin].cache.prefetch_slot(job.slot);
 }
 
 void L2::count_lookup(L2Job& job, uint8_t hit) {
@@ -86,7 +92,7 @@ void L2::count_lookup(L2Job& job, uint8_t hit) {
 void L2::load(uint32_t index, Tick start) {
   L2Job& job = jobs_[index];
   SectorCache& cache = slices_[job.slice].cache;
-  uint32_t slot = cache.find(job.request.line, map_.number_in_slice(job.request.line));
+  uint32_t slot = cache.find(map_.number_in_slice(job.request.line));
   const uint8_t hit = slot == kNone ? 0 : job.request.sectors & cache.state(slot).valid;
   if (hit == job.request.sectors) {
     count_lookup(job, hit);
@@ -115,7 +121,7 @@ void L2::served(uint32_t index, Tick ready) {
 }
 
 // The job waits in the line's list; asks for what nobody has asked for yet.
-bool L2::wait_for(uint32_t index, uint32_t slot, uint8_t missing, Tick start) {
+void L2::wait_for(uint32_t index, uint32_t slot, uint8_t missing, Tick start) {
   L2Job& job = jobs_[index];
   LineState& state = slices_[job.slice].cache.state(slot);
   const uint8_t ask = missing & static_cast<uint8_t>(~state.pending);
@@ -123,24 +129,20 @@ bool L2::wait_for(uint32_t index, uint32_t slot, uint8_t missing, Tick start) {
   job.need = missing;
   job.next = state.waiters;
   state.waiters = index;
-  if (!ask) return false;
+  if (!ask) return;
   if (at_home(job)) {
-    client_.dram_read(job.request.line, ask, job.slice, start + tag_latency_);
+    client_.dram_read(job.request.line, ask, job.slice, slot, start + tag_latency_);
   } else {
     L2Job peer = job;
     peer.request.op = MemoryOp::Load;
     peer.request.sectors = ask;
-    peer.counted = false;
+    peer.slot = slot;
     forward(jobs_.take(peer), start + tag_latency_, 0);
   }
-  return true;
 }
 
-void L2::fill(uint32_t slice_index, uint64_t line, uint8_t sectors, Tick at) {
-  SectorCache& cache = slices_[slice_index].cache;
-  const uint32_t slot = cache.find(line, map_.number_in_slice(line));
-  if (slot == kNone) return;  // dropped by reset()
-  LineState& state = cache.state(slot);
+void L2::fill(uint32_t slice, uint32_t slot, uint8_t sectors, Tick at) {
+  LineState& state = slices_[slice].cache.state(slot);
   sectors &= state.pending;  // DRAM brings 64 bytes, L2 keeps the sectors asked for (chase.csv: every 32-byte step of a ring goes to DRAM)
   state.pending &= static_cast<uint8_t>(~sectors);
   state.valid |= sectors;
@@ -181,7 +183,7 @@ void L2::store(uint32_t index, Tick start) {
     count_lookup(job, request.sectors);
     return forward(index, slice.data.take(start, service) + tag_latency_, bytes_of(request.sectors));
   }
-  uint32_t slot = slice.cache.find(request.line, map_.number_in_slice(request.line));
+  uint32_t slot = slice.cache.find(map_.number_in_slice(request.line));
   if (slot == kNone) slot = slot_for(request.line, job.slice, start);
   if (slot == kNone) return retry(index, start);
   count_lookup(job, request.sectors);
@@ -197,7 +199,7 @@ void L2::store(uint32_t index, Tick start) {
 void L2::atomic(uint32_t index, Tick start) {
   L2Job& job = jobs_[index];
   SectorCache& cache = slices_[job.slice].cache;
-  uint32_t slot = cache.find(job.request.line, map_.number_in_slice(job.request.line));
+  uint32_t slot = cache.find(map_.number_in_slice(job.request.line));
   if (!at_home(job)) {
     count_lookup(job, job.request.sectors);
     if (slot != kNone && !cache.state(slot).pending) cache.drop(slot);
@@ -249,7 +251,7 @@ void L2::drop_copies(uint64_t line, uint32_t except_partition) {
   for (uint32_t partition = 0; partition < map_.partitions(); ++partition) {
     if (partition == home || partition == except_partition) continue;
     SectorCache& cache = slices_[slice_in(partition, line)].cache;
-    const uint32_t slot = cache.find(line, map_.number_in_slice(line));
+    const uint32_t slot = cache.find(map_.number_in_slice(line));
     if (slot != kNone && !cache.state(slot).pending) cache.drop(slot);
   }
 }
@@ -257,17 +259,18 @@ void L2::drop_copies(uint64_t line, uint32_t except_partition) {
 // Makes room for the line. kNone: every way of its set waits for data.
 uint32_t L2::slot_for(uint64_t line, uint32_t slice_index, Tick at) {
   Slice& slice = slices_[slice_index];
-  const uint32_t slot = slice.cache.choose(map_.number_in_slice(line));
+  const uint64_t number = map_.number_in_slice(line);
+  const uint32_t slot = slice.cache.choose(number);
   if (slot == kNone) return kNone;
-  if (slice.cache.line(slot) != kNoLine) {
+  const LineState& old = slice.cache.state(slot);
+  if (old.line != kNoLine) {
     ++slice.evictions;
-    const uint8_t dirty = slice.cache.state(slot).dirty;
-    if (dirty) {
-      slice.writebacks += count(dirty);
-      client_.dram_write(slice.cache.line(slot), dirty, at + tag_latency_);
+    if (old.dirty) {
+      slice.writebacks += count(old.dirty);
+      client_.dram_write(old.line, old.dirty, at + tag_latency_);
     }
   }
-  slice.cache.insert(slot, line);
+  slice.cache.insert(slot, number, line);
   return slot;
 }
 

@@ -20,6 +20,7 @@ struct L2Job {
   Tick at;
   uint32_t slice;          // where it is, or goes
   uint32_t origin;         // slice of the SM's own partition
+  uint32_t slot;           // of a load over the link: where `origin` waits for it
   uint32_t next;           // list of those that wait for a line
   uint8_t need;            // sectors still missing
   bool from_peer;          // came over the link; a copy for `origin` when it is a load
@@ -33,7 +34,7 @@ struct L2Client {
   virtual ~L2Client() = default;
   virtual void later(Tick at, L2Event event, uint32_t job) = 0;        // call L2::handle(event, job) then
   virtual void respond(const MemRequest& request, Tick at) = 0;        // data or acknowledgement leaves the slice
-  virtual void dram_read(uint64_t line, uint8_t sectors, uint32_t slice, Tick at) = 0;  // answered by L2::fill()
+  virtual void dram_read(uint64_t line, uint8_t sectors, uint32_t slice, uint32_t slot, Tick at) = 0;  // answered by L2::fill()
   virtual void dram_write(uint64_t line, uint8_t sectors, Tick at) = 0;
 };
 
@@ -43,9 +44,14 @@ class L2 {
 
   void request(const MemRequest& request, Tick at);  // reaches the SM's slice at `at`
   void handle(L2Event event, uint32_t job);
-  void fill(uint32_t slice, uint64_t line, uint8_t sectors, Tick at);
+  void fill(uint32_t slice, uint32_t slot, uint8_t sectors, Tick at);  // data has come; a slot that waits keeps its line
   void flush();
   void reset();
+
+  // Hints to the host's caches, for an event that will be handled soon: first the job, later what the job needs.
+  void prefetch(uint32_t job) const { jobs_.prefetch(job); }
+  void prefetch_job(L2Event event, uint32_t job) const;
+  void prefetch_slot(uint32_t slice, uint32_t slot) const { slices_[slice].cache.prefetch_slot(slot); }
 
  private:
   struct BySource {
@@ -67,7 +73,7 @@ class L2 {
   void atomic(uint32_t index, Tick start);
   void execute_atomic(uint32_t index, Tick start, uint32_t slot);
   void served(uint32_t index, Tick start);
-  bool wait_for(uint32_t index, uint32_t slot, uint8_t missing, Tick start);
+  void wait_for(uint32_t index, uint32_t slot, uint8_t missing, Tick start);
   uint32_t slot_for(uint64_t line, uint32_t slice, Tick at);
   void forward(uint32_t index, Tick at, uint32_t payload);
   void acknowledge(uint32_t index, Tick at, uint32_t payload);

@@ -19,74 +19,96 @@ void GpuMemory::send(Cycle now, const MemRequest& request) { l2_.request(request
 
 void GpuMemory::later(Tick at, L2Event event, uint32_t job) { post(at, event == L2Event::Arrive ? kL2Arrive : kL2PeerFill, job); }
 
+// The event is posted for the time at which the message is over when no port is taken: mostly nothing more is to wait for then.
 void GpuMemory::respond(const MemRequest& request, Tick at) {
   const bool data = request.op == MemoryOp::Load || request.op == MemoryOp::Atomic;
-  post(at + noc_.response_latency(), kRespond,
-       responses_.take({{request.token, request.sm, request.sectors, request.source}, at + noc_.response_latency(), data}));
+  const uint32_t bytes = data ? count(request.sectors) * static_cast<uint32_t>(kSectorBytes) : 0;
+  const Tick port = at + noc_.response_latency();
+  post(port + noc_.response_time(bytes), kRespond,
+       responses_.take({{request.token, request.sm, request.sectors, request.source}, port, bytes}));
 }
 
-// One DRAM access for each 64-byte half of the line that is touched.
-void GpuMemory::dram(uint64_t line, uint8_t sectors, uint32_t slice, bool write, Tick at) {
+void GpuMemory::dram(uint64_t line, uint8_t sectors, uint32_t slice, uint32_t slot, bool write, Tick at) {
+  constexpr uint8_t kLow = 0b0011, kHigh = 0b1100;  // an access is 64 bytes
+  const uint8_t halves = static_cast<uint8_t>((sectors & kLow ? kLow : 0) | (sectors & kHigh ? kHigh : 0));
   const Location where = map_.locate(line);
-  for (uint8_t half : {uint8_t{0b0011}, uint8_t{0b1100}}) {
-    if (!(sectors & half)) continue;
-    const Tick arrival = at + dram_request_latency_;
-    const uint32_t index =
-        dram_shared_.requests.take({line, slice, where.row, arrival, kNone, where.channel, static_cast<uint8_t>(where.bank), half, write});
-    post(arrival, kDramPush, index);
-  }
+  const Tick arrival = at + dram_request_latency_;
+  const uint32_t index = dram_shared_.requests.take({slice, slot, where.row, arrival, kNone, where.channel, static_cast<uint8_t>(where.bank), halves,
+                                                     static_cast<uint8_t>(count(halves) / 2), write});
+  channels_[where.channel].push(index);
+  wake_channel(where.channel, arrival);
 }
 
-void GpuMemory::step_channel(uint32_t index, Tick now) {
+void GpuMemory::wake_channel(uint32_t index, Tick at) {
   DramChannel& channel = channels_[index];
-  const Tick next = channel.step(now, [&](uint32_t request, Tick end) {
+  if (channel.scheduled && channel.scheduled <= at) return;
+  channel.scheduled = at;
+  post(at, kDramStep, index);
+}
+
+// Whatever is sent to a channel from now on comes no earlier than the request latency from now, so the channel may run ahead that far.
+void GpuMemory::step_channel(uint32_t index, Cycle cycle) {
+  DramChannel& channel = channels_[index];
+  const Tick until = std::max(channel.scheduled, ticks(cycle ? cycle - 1 : 0) + dram_request_latency_);
+  channel.scheduled = 0;
+  const Tick next = channel.advance(until, [&](uint32_t request, Tick end) {
     dram_shared_.requests[request].arrival = end + dram_return_latency_;
     post(end + dram_return_latency_, kDramData, request);
   });
-  if (next && (channel.scheduled == 0 || next < channel.scheduled)) {
-    channel.scheduled = next;
-    post(next, kDramStep, index);
+  if (next) wake_channel(index, next);
+}
+
+// Thousands of requests are on their way at a time; without hints most events would wait for the host's memory.
+void GpuMemory::prefetch(const Event& event, bool near) const {
+  switch (static_cast<Kind>(event.kind)) {
+    case kL2Arrive:
+    case kL2PeerFill:
+      if (near) l2_.prefetch_job(event.kind == kL2Arrive ? L2Event::Arrive : L2Event::PeerFill, event.index);
+      else l2_.prefetch(event.index);
+      break;
+    case kRespond:
+    case kDeliver:
+      if (!near) responses_.prefetch(event.index);
+      break;
+    case kDramStep:
+      if (near) channels_[event.index].prefetch();
+      break;
+    case kDramData:
+      if (near) l2_.prefetch_slot(dram_shared_.requests[event.index].slice, dram_shared_.requests[event.index].slot);
+      else dram_shared_.requests.prefetch(event.index);
+      break;
   }
 }
 
 void GpuMemory::run(Cycle now, ReplySink& sink) {
-  events_.run(now, [&](const Event& event, Cycle cycle) {
+  const auto handle = [&](const Event& event, Cycle cycle) {
     switch (static_cast<Kind>(event.kind)) {
       case kL2Arrive:
         return l2_.handle(L2Event::Arrive, event.index);
       case kL2PeerFill:
         return l2_.handle(L2Event::PeerFill, event.index);
       case kRespond: {
-        Response& response = responses_[event.index];
-        const uint32_t bytes = response.data ? count(response.reply.sectors) * static_cast<uint32_t>(kSectorBytes) : 0;
-        return post(noc_.response(response.at, response.reply.sm, bytes), kDeliver, event.index);
+        const Response& response = responses_[event.index];
+        const Tick over = noc_.response(response.at, response.reply.sm, response.bytes);
+        if (cycle_after(over) > cycle) return post(over, kDeliver, event.index);
+        [[fallthrough]];
       }
       case kDeliver: {
         const MemReply reply = responses_[event.index].reply;
         responses_.release(event.index);
         return sink.reply(reply, cycle);
       }
-      case kDramPush: {
-        const DramRequest& request = dram_shared_.requests[event.index];
-        const uint32_t channel = request.channel;
-        const Tick arrival = request.arrival;
-        channels_[channel].push(event.index, arrival);
-        return step_channel(channel, arrival);
-      }
-      case kDramStep: {
-        DramChannel& channel = channels_[event.index];
-        if (!channel.scheduled || channel.scheduled > ticks(cycle)) return;  // another step came first
-        const Tick at = channel.scheduled;
-        channel.scheduled = 0;
-        return step_channel(event.index, at);
-      }
+      case kDramStep:
+        if (channels_[event.index].scheduled && channels_[event.index].scheduled <= ticks(cycle)) step_channel(event.index, cycle);
+        return;  // otherwise an earlier step did its work
       case kDramData: {
         const DramRequest request = dram_shared_.requests[event.index];
         dram_shared_.requests.release(event.index);
-        return l2_.fill(request.slice, request.line, request.sectors, request.arrival);
+        return l2_.fill(request.slice, request.slot, request.sectors, request.arrival);
       }
     }
-  });
+  };
+  events_.run(now, handle, [&](const Event& event, bool near) { prefetch(event, near); });
 }
 
 void GpuMemory::flush() { l2_.flush(); }

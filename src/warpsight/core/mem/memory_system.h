@@ -22,19 +22,21 @@ class GpuMemory final : public MemorySystem, private L2Client {
   void reset() override;
 
  private:
-  enum Kind : uint32_t { kL2Arrive, kL2PeerFill, kRespond, kDeliver, kDramPush, kDramStep, kDramData };
+  enum Kind : uint32_t { kL2Arrive, kL2PeerFill, kRespond, kDeliver, kDramStep, kDramData };
   struct Response {
     MemReply reply;
-    Tick at;
-    bool data;
+    Tick at;         // at the GPC's port
+    uint32_t bytes;
   };
 
   void later(Tick at, L2Event event, uint32_t job) override;
   void respond(const MemRequest& request, Tick at) override;
-  void dram_read(uint64_t line, uint8_t sectors, uint32_t slice, Tick at) override { dram(line, sectors, slice, false, at); }
-  void dram_write(uint64_t line, uint8_t sectors, Tick at) override { dram(line, sectors, 0, true, at); }
-  void dram(uint64_t line, uint8_t sectors, uint32_t slice, bool write, Tick at);
-  void step_channel(uint32_t channel, Tick now);
+  void dram_read(uint64_t line, uint8_t sectors, uint32_t slice, uint32_t slot, Tick at) override { dram(line, sectors, slice, slot, false, at); }
+  void dram_write(uint64_t line, uint8_t sectors, Tick at) override { dram(line, sectors, 0, 0, true, at); }
+  void dram(uint64_t line, uint8_t sectors, uint32_t slice, uint32_t slot, bool write, Tick at);
+  void wake_channel(uint32_t channel, Tick at);
+  void step_channel(uint32_t channel, Cycle cycle);
+  void prefetch(const Event& event, bool near) const;
   void post(Tick at, Kind kind, uint32_t index) { events_.post(cycle_after(at), kind, index); }
 
   AddressMap map_;

@@ -16,6 +16,7 @@ class Noc {
 
   Tick request(Tick at, uint16_t sm, uint32_t bytes);    // payload bytes towards L2 (a header comes on top); when it is at the slice
   Tick response(Tick at, uint16_t sm, uint32_t bytes);   // of one that is at the GPC's port at `at`: when its last byte is at the SM
+  Tick response_time(uint32_t bytes) const { return bytes * in_byte_; }                // that response() takes when no port is busy
   Tick response_latency() const { return response_latency_; }
   Tick injection_free(uint16_t sm) const { return sms_[sm].out.free; }
   void reset();

@@ -12,8 +12,7 @@ struct Replacement {
   virtual ~Replacement() = default;
   virtual uint32_t inserted() = 0;                  // stamp of a line just brought in
   virtual uint32_t touched(uint32_t stamp) = 0;     // stamp after a hit
-  // The way to replace: the one of `ways` with the smallest rank that is allowed (bit set in `allowed`, never 0).
-  virtual uint32_t victim(const uint32_t* stamps, uint32_t ways, uint64_t allowed) = 0;
+  virtual uint32_t victim(const uint32_t* stamps, uint64_t allowed) = 0;  // the way to replace, among those whose bit is set in `allowed` (never 0)
 };
 
 std::unique_ptr<Replacement> make_replacement(const std::string& name);  // "lru", "fifo", "random"

@@ -17,25 +17,28 @@ void SectorCache::resize(uint64_t bytes) {
 }
 
 void SectorCache::clear() {
-  tags_.assign(slots(), kNoLine);
-  stamps_.assign(slots(), 0);
+  tags_.assign(slots(), kNoTag);
   states_.assign(slots(), {});
 }
 
 uint32_t SectorCache::choose(uint64_t number) {
   const uint32_t base = set_of(number) * ways_;
   uint64_t allowed = 0;
+  uint32_t stamps[64];
   for (uint32_t way = 0; way < ways_; ++way) {
-    if (tags_[base + way] == kNoLine) return base + way;
-    if (!states_[base + way].pending) allowed |= uint64_t{1} << way;
+    if (tags_[base + way] == kNoTag) return base + way;
+    const LineState& state = states_[base + way];
+    stamps[way] = state.stamp;
+    if (!state.pending) allowed |= uint64_t{1} << way;
   }
-  return allowed ? base + policy_->victim(&stamps_[base], ways_, allowed) : kNone;
+  return allowed ? base + policy_->victim(stamps, allowed) : kNone;
 }
 
-void SectorCache::insert(uint32_t slot, uint64_t line) {
-  tags_[slot] = line;
-  stamps_[slot] = policy_->inserted();
+void SectorCache::insert(uint32_t slot, uint64_t number, uint64_t line) {
+  tags_[slot] = tag_of(number);
   states_[slot] = {};
+  states_[slot].line = line;
+  states_[slot].stamp = policy_->inserted();
 }
 
 }  // namespace ws

@@ -19,11 +19,13 @@ inline uint32_t count(uint8_t sectors) { return static_cast<uint32_t>(std::popco
 
 // Masks of sectors, but for the list of waiting requests, which is the owner's.
 struct LineState {
+  uint64_t line = kNoLine;
   uint8_t valid = 0;
   uint8_t dirty = 0;
   uint8_t partial = 0;   // holds some written bytes only; a read has to fetch the others
   uint8_t pending = 0;   // asked for, not there yet
   uint32_t waiters = kNone;
+  uint32_t stamp = 0;    // the replacement policy's
 };
 
 class SectorCache {
@@ -31,25 +33,30 @@ class SectorCache {
   SectorCache(uint64_t bytes, uint32_t ways, const std::string& policy);  // std::invalid_argument when not even one set fits
   void resize(uint64_t bytes);                                             // drops all contents
 
-  // `number` decides the set. Numbers of the lines that one cache holds should be dense: a slice that sees every 48th line passes its own count.
+  // `number` stands for a line: it decides the set, and its low 32 bits are the tag. Numbers of the lines that one cache holds should be dense: a slice
+  // that sees every 48th line passes its own count. Lines 2**32 numbers apart would be mixed up; address windows of a GPU are not.
   static uint64_t number_of(uint64_t line) { return line / kLineBytes; }
-  uint32_t find(uint64_t line) const { return find(line, number_of(line)); }
-  uint32_t find(uint64_t line, uint64_t number) const {  // slot of the line or kNone
+  uint32_t find(uint64_t number) const {  // slot of the line or kNone
     const uint32_t base = set_of(number) * ways_;
     for (uint32_t way = 0; way < ways_; ++way)
-      if (tags_[base + way] == line) return base + way;
+      if (tags_[base + way] == tag_of(number)) return base + way;
     return kNone;
   }
-  void touch(uint32_t slot) { stamps_[slot] = policy_->touched(stamps_[slot]); }
+  void prefetch(uint64_t number) const {  // into the host's caches
+    const uint32_t base = set_of(number) * ways_;
+    __builtin_prefetch(&tags_[base]);
+    for (uint32_t way = 0; way < ways_; way += 2) __builtin_prefetch(&states_[base + way]);
+  }
+  void prefetch_slot(uint32_t slot) const { __builtin_prefetch(&states_[slot]); }
+  void touch(uint32_t slot) { states_[slot].stamp = policy_->touched(states_[slot].stamp); }
 
   // A slot for the line of that number, which is not in the cache: a free one, else the victim, whose tag and state are still there to be written back.
   // kNone when every way of the set waits for data.
   uint32_t choose(uint64_t number);
-  void insert(uint32_t slot, uint64_t line);  // state: nothing valid
-  void drop(uint32_t slot) { tags_[slot] = kNoLine, states_[slot] = {}; }
+  void insert(uint32_t slot, uint64_t number, uint64_t line);  // state: nothing valid
+  void drop(uint32_t slot) { tags_[slot] = kNoTag, states_[slot] = {}; }
   void clear();
 
-  uint64_t line(uint32_t slot) const { return tags_[slot]; }
   LineState& state(uint32_t slot) { return states_[slot]; }
   uint32_t sets() const { return sets_; }
   uint32_t slots() const { return sets_ * ways_; }
@@ -61,10 +68,12 @@ class SectorCache {
     return static_cast<uint32_t>((number % sets_ + (upper * 0x9E3779B97F4A7C15ull >> 40)) % sets_);
   }
 
+  static constexpr uint32_t kNoTag = ~uint32_t{0};
+  static uint32_t tag_of(uint64_t number) { return static_cast<uint32_t>(number); }
+
   uint32_t ways_, sets_ = 0;
   std::unique_ptr<Replacement> policy_;
-  std::vector<uint64_t> tags_;
-  std::vector<uint32_t> stamps_;
+  std::vector<uint32_t> tags_;
   std::vector<LineState> states_;
 };
 

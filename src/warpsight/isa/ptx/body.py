@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 from ..ir import BranchTargets, Guard, Imm, Instruction, Kernel, Label, Mem, Neg, Operand, Pair, Prototype, Reg, SourceLoc, Sym, Vec
-from .constants import float_bits
+from .constants import float_bits, starts_constant
 from .declarations import FunctionHead, parse_head_directives, parse_parameters, parse_pragma, parse_registers, parse_variables
 from .lexer import IDENTIFIER, Cursor
 from .operands import OperandParser
@@ -178,7 +178,7 @@ class BodyParser:
             cursor.fail("expected an instruction, a directive or a label")
         opcode, *modifiers = match[1].split(".")
         cursor.seek(match.end())
-        while cursor.token.kind == "dotted":
+        while cursor.token.kind == "dotted" and not starts_constant(cursor.token):  # `.5` is a number
             modifiers.append(cursor.next().text[1:])
         operands = OperandParser(cursor, self.names, opcode).list_until(";")
         self.kernel.body.append(Instruction(opcode, tuple(modifiers), operands, guard, self.source.line(start), self.loc))
@@ -230,7 +230,9 @@ class BodyParser:
                 self.names.declare_variable(variable, token.start)
                 self.kernel.variables.append(variable)
         elif token.text == ".loc":
-            cursor.fail("malformed .loc")
+            raise self.source.error(
+                "malformed .loc: it takes file, line, column [, function_name label, inlined_at file, line, column]", token.start
+            )
         else:
             cursor.fail(f"unknown directive {token.text!r} in a function", token.start)
         self._stand_behind(cursor)

@@ -21,7 +21,8 @@ _MASK64 = (1 << 64) - 1
 _LEVELS: tuple[tuple[str, ...], ...] = (
     ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"), ("*", "/", "%"),
 )  # fmt: skip
-_PLAIN_FRACTION = re.compile(r"\.\d+(?:[eE][+-]?\d+)?")
+_FRACTION = re.compile(r"\.\d+(?:[eE][+-]?\d+)?")  # `.5`; the lexer sees a dotted word
+_FRACTION_WORD = re.compile(r"\.\d+(?:[eE]\d*)?")
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge,
 }  # fmt: skip
@@ -72,7 +73,7 @@ def literal(token: Token, cursor: Cursor) -> Imm:
 
 
 def starts_constant(token: Token) -> bool:
-    return token.kind == "number" or _PLAIN_FRACTION.match(token.text) is not None or token.text in ("-", "+", "~", "!", "(", "WARP_SZ")
+    return token.kind == "number" or _FRACTION_WORD.fullmatch(token.text) is not None or token.text in ("-", "+", "~", "!", "(", "WARP_SZ")
 
 
 def parse_constant(cursor: Cursor) -> Imm:
@@ -126,7 +127,7 @@ def _unary(cursor: Cursor) -> Imm:
     token = cursor.token
     if token.kind == "number":
         return literal(cursor.next(), cursor)
-    if token.kind == "dotted" and (fraction := _PLAIN_FRACTION.match(cursor.source.code, token.start, cursor.end)):
+    if token.kind == "dotted" and (fraction := _FRACTION.match(cursor.source.code, token.start, cursor.end)):
         cursor.seek(fraction.end())
         return double(float(fraction[0]))
     if token.text == "WARP_SZ":

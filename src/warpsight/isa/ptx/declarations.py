@@ -151,6 +151,8 @@ def _make_variable(
         row = element * count
         count *= -(-len(init.data) // row) if init and row else 0
     size = element * count
+    if size >= 1 << 63:
+        cursor.fail(f"'{name.text}' is larger than any address space", name.start)
     return Variable(
         name=name.text, space=shape.space, type=shape.type, size=size, align=shape.align or max(1, element * shape.vector), count=count,
         extern=shape.linkage == "extern", visible=shape.linkage == "visible", weak=shape.linkage in ("weak", "common"),

@@ -159,16 +159,12 @@ class Indexer:
         cursor.take("dotted", "a section's name")
         start = cursor.token.start
         cursor.expect("{")
-        end = self.source.blocks[start]
-        rest = _SECTION_LINE.sub("", self.source.code[start + 1 : end])
-        if rest.strip():
-            self._bad_section(start + 1, end)
-        cursor.behind = end + 1
-
-    def _bad_section(self, position: int, end: int) -> None:
+        position, end = start + 1, self.source.blocks[start]
         while match := _SECTION_LINE.match(self.source.code, position, end):
             position = match.end()
-        Cursor(self.source, position, end).fail("expected a label or data such as '.b8 1'")
+        if self.source.code[position:end].strip():
+            Cursor(self.source, position, end).fail("expected a label or data such as '.b8 1'")
+        cursor.behind = end + 1
 
     def _variable(self, start: int) -> int:
         """Skips a declaration: to the first `;` outside braces and strings."""

@@ -16,6 +16,8 @@ from .types import MEMORY_BYTES
 
 Reloc = tuple[int, str, int, int, bool]  # offset, symbol, addend, width in bytes, generic
 
+_MOST_BYTES = 1 << 31  # of one initialiser, with the zeroes it implies: they are kept in memory
+
 _DECIMALS = re.compile(r"[\d,\s-]+")  # with no octal number among them:
 _OCTAL = re.compile(r"(?<!\d)0\d|\d{20}")
 
@@ -78,6 +80,8 @@ def _braces(cursor: Cursor, writer: _Writer, shape: list[int | None]) -> None:
         missing = base + row * shape[0] - len(writer.data)
         if missing < 0:
             cursor.fail(f"more values than the {shape[0]} elements that they initialise", start)
+        if missing > _MOST_BYTES:
+            cursor.fail(f"an initialised variable of more than {_MOST_BYTES} bytes", start)
         writer.data += bytes(missing)
 
 

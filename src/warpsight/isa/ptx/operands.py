@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ir import Mem, Minus, Neg, Operand, Pair, Part, Reg, Special, Sym, Tuple_, Vec
+from ..ir import Mem, Minus, Neg, Operand, Pair, Part, Reg, Sym, Tuple_, Vec
 from .constants import parse_constant, parse_integer, starts_constant
 from .lexer import Cursor, Token
 from .scopes import Names
@@ -118,6 +118,8 @@ class OperandParser:
             return Tuple_(tuple(elements), bracketed=True)
         if isinstance(first, Sym):
             return Mem(Sym(first.name), first.offset)
+        if isinstance(first, Reg):
+            return Mem(first)
         return first if isinstance(first, (Mem, Tuple_)) else Tuple_((first,), bracketed=True)
 
     def _address_part(self) -> Operand:
@@ -125,13 +127,12 @@ class OperandParser:
         token = cursor.token
         if token.kind == "name" and token.text != "WARP_SZ":
             found = self._named(cursor.next())
-            if isinstance(found, Special):
-                cursor.fail("a special register is no address", token.start)
+            if not isinstance(found, (Reg, Sym, Vec)):
+                cursor.fail(f"{token.text!r} is no address", token.start)
             if not isinstance(found, Reg):
                 return found
             offset = self._offset()
-            alone = cursor.token.text == "]" and cursor.depth == 1
-            return Mem(found, offset) if offset or alone else found
+            return Mem(found, offset) if offset else found
         if token.text == "{":
             return self._primary()
         return Mem(None, parse_integer(cursor, "an address"))

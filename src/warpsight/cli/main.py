@@ -14,7 +14,7 @@ from .gpus import gpus
 from .sim import sim
 from .validate import validate
 
-BROKEN_PIPE = 141  # as a process that SIGPIPE ended
+BROKEN_PIPE = 1  # what click answers when the pipe breaks while it runs
 INTERNAL = 70  # EX_SOFTWARE: a mistake of warpsight's own
 
 

@@ -41,19 +41,13 @@ def validate(path: Path, functional: bool, only: str | None, json_file: Path | N
                 if bar:
                     bar[0].update(bar[1], completed=number, total=len(cases), description=case.name)
                 done.append(run.run_case(case, path, device, _hook(bar, case.name)))
-                (bar[0].console.print if bar else _to_stderr)(report.case_row(done[-1]))
+                click.echo(report.case_row(done[-1]))
     except KeyboardInterrupt:
         interrupted = True
     if not functional:
         print_table(report.launches_table(done))
-    else:
-        for case_report in done:
-            click.echo(report.case_row(case_report))
     for line in report.closing_lines(done):
         click.echo(line)
-    for case_report in done:
-        if case_report.status != "pass" and not functional:
-            click.echo(report.case_row(case_report))
     if json_file is not None:
         _write(json_file, report.detail(done))
     if interrupted:
@@ -79,10 +73,6 @@ def _hook(bar: Any, name: str) -> Any:
     if bar is None:
         return None
     return lambda kernel, done, total: bar[0].update(bar[1], description=f"{name} {kernel} {done}/{total} CTAs")
-
-
-def _to_stderr(line: str) -> None:
-    click.echo(line, err=True)
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

@@ -101,7 +101,7 @@ def detail(cases: Sequence[CaseReport]) -> dict[str, Any]:
 def case_row(case: CaseReport) -> str:
     """One line on a case's results."""
     if case.status == "unsupported":
-        return f"{case.name}: unsupported: {case.why}"
+        return f"{case.name}: {case.why}"
     bits = (
         "bits equal"
         if case.bits_equal

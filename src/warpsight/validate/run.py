@@ -73,7 +73,7 @@ def _run(case: Case, folder: Path, device: Device, progress: Progress | None, re
         kernel.prepare()  # before any work: an unsupported instruction is found here
     for kind in (param[0] for launch in case.launches for param in launch.params):
         if kind in _LATER:
-            raise _Unsupported(f"{_LATER[kind]} as kernel arguments")
+            raise _Unsupported(f"unsupported: {_LATER[kind]} as kernel arguments")
     buffers = {name: device.array(recipes.build(name, recipe, folder)) for name, recipe in case.buffers.items()}
     for symbol, name in case.module_globals.items():
         module.variable(symbol).write(buffers[name].numpy())

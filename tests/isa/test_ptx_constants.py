@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warpsight.errors import PtxSyntaxError
@@ -90,12 +90,14 @@ def test_bad_expression(text: str, message: str) -> None:
         operand(text)
 
 
+@settings(deadline=None)
 @given(st.integers(-(2**63) + 1, 2**63 - 1), st.integers(-(2**63) + 1, 2**63 - 1), st.sampled_from("+-*&|^"))
 def test_signed_arithmetic_wraps_like_c(a: int, b: int, op: str) -> None:
     exact = {"+": a + b, "-": a - b, "*": a * b, "&": a & b, "|": a | b, "^": a ^ b}[op]
     assert operand(f"({a}) {op} ({b})") == Imm("int", ctypes.c_int64(exact).value)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
 def test_unsigned_comparison_and_division(a: int, b: int) -> None:
     assert operand(f"{a}U < {b}U") == Imm("int", int(a < b))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from warpsight.errors import PtxSyntaxError
-from warpsight.isa.ir import BranchTargets, Instruction, Label, Mem, Reg, Sym, Vec
+from warpsight.isa.ir import BranchTargets, Guard, Instruction, Label, Mem, Reg, Sym, Vec
 
 from .snippets import HEAD, kernel, module
 
@@ -78,6 +78,12 @@ def test_inner_scopes_hide_and_are_renamed() -> None:
 def test_a_name_is_the_outer_one_until_it_is_declared_again() -> None:
     operands = [i.operands for i in instructions(".reg .b32 x; { mov.b32 x, x; .reg .b64 x; mov.b32 x, x; }")]
     assert operands == [(Reg("x", "b32"),) * 2, (Reg("x@1", "b64"),) * 2]
+
+
+def test_a_guard_is_the_outer_register_until_it_is_declared_again() -> None:
+    guards = [i.guard for i in instructions(".reg .pred p; { @p ret; .reg .pred p; @p ret; @!p ret; } @p ret;")]
+    p, inner = Reg("p", "pred"), Reg("p@1", "pred")
+    assert guards == [Guard(p), Guard(inner), Guard(inner, negate=True), Guard(p)]
 
 
 def test_locals_hide_module_variables() -> None:

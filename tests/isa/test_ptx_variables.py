@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warpsight.errors import PtxSyntaxError
@@ -90,6 +90,7 @@ def test_bytes(text: str, data: bytes) -> None:
     assert found.init == data and found.size == len(data) and found.relocs == ()
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(-(2**31), 2**32 - 1), min_size=1, max_size=40), st.sampled_from(["", " ", "\n", " /* c */ "]))
 def test_lists_of_decimals(values: list[int], blank: str) -> None:
     text = f",{blank}".join(map(str, values))

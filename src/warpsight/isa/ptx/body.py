@@ -17,6 +17,7 @@ from .lexer import IDENTIFIER, Cursor
 from .operands import OperandParser
 from .scopes import Names, Scope
 from .source import Source
+from .types import DECLARATION_WORDS
 
 _SPELLING = r"[A-Za-z]\w*(?:(?:\.|::)\w+)*"
 _INSTRUCTION = re.compile(rf"\s*(?:@\s*(!?)\s*({IDENTIFIER})\s+)?({_SPELLING})(?:\s+(?![\s:])|(?=[\[{{(;]))([^;]*);", re.ASCII)
@@ -38,7 +39,6 @@ _PLAIN = re.compile(
     )\s*""",
     re.VERBOSE | re.ASCII,
 )
-_DATA_DIRECTIVES = re.compile(r"\s*\.(?:shared|local|param|global|const|extern|visible|weak|common)\b", re.ASCII)
 
 
 class BodyParser:
@@ -52,7 +52,6 @@ class BodyParser:
         self.names = Names(source, symbols)
         self.names.registers = kernel.registers
         self.loc: SourceLoc | None = None
-        self._guards: dict[tuple[Scope, str, str], Guard] = {}
         self._spellings: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._locs: dict[str, SourceLoc] = {}
         self._latest_loc: dict[tuple[int, int, int], SourceLoc] = {}
@@ -151,13 +150,13 @@ class BodyParser:
         return found
 
     def _guard(self, bang: str, name: str) -> Guard | None:
-        key = (self.names.scope, bang, name)
-        guard = self._guards.get(key)
+        guards = self.names.scope.guards
+        guard = guards.get((bang, name))
         if guard is None:
             register = self.names.lookup(name)
             if not isinstance(register, Reg) or register.type != "pred":
                 return None
-            guard = self._guards[key] = Guard(register, bool(bang))
+            guard = guards[bang, name] = Guard(register, bool(bang))
         return guard
 
     # The exact way.
@@ -225,7 +224,7 @@ class BodyParser:
         elif token.text == ".pragma":
             cursor.next()
             parse_pragma(cursor)
-        elif _DATA_DIRECTIVES.match(self.source.code, token.start, self.end):
+        elif token.text[1:] in DECLARATION_WORDS:
             for variable in parse_variables(cursor):
                 self.names.declare_variable(variable, token.start)
                 self.kernel.variables.append(variable)

@@ -13,14 +13,13 @@ from .constants import parse_integer
 from .declarations import parse_function_head, parse_pragma
 from .lexer import IDENTIFIER, Cursor
 from .source import Source
-from .types import DATA_SPACES, LINKAGE
+from .types import DECLARATION_WORDS, LINKAGE
 
 _FUNCTION = re.compile(
     rf"\s*(?:\.(?:{'|'.join(LINKAGE)})\s+)?\.(entry|func)\b\s*(?:\.noreturn\b\s*)?(?:\([^()]*\)\s*)?({IDENTIFIER})\s*[({{;.]", re.ASCII
 )
 _FUNCTION_START = re.compile(rf"\s*(?:\.(?:{'|'.join(LINKAGE)})\s+)?\.(?:entry|func)\b", re.ASCII)
 _DECLARATION_STOP = re.compile(r'"(?:[^"\\\n]|\\.)*"|[{;]')
-_DECLARATION_WORDS = (*LINKAGE, *DATA_SPACES, "tex", "align")
 _DATUM = r"[-\w$%.]+(?:[ \t]*[-+][ \t]*[-\w$%.]+)?"  # a number, a label or section, a difference of labels
 _SECTION_LINE = re.compile(rf"\s*(?:{IDENTIFIER}\s*:|\.b(?:8|16|32|64)\s+{_DATUM}(?:\s*,\s*{_DATUM})*(?=\s|$))", re.ASCII)
 
@@ -130,7 +129,7 @@ class Indexer:
             cursor.next()
             parse(cursor)
             return cursor.behind
-        if token.text[1:] in _DECLARATION_WORDS:
+        if token.text[1:] in DECLARATION_WORDS:
             return self._variable(token.start)
         cursor.fail("unknown directive, or one that may not stand here")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..ir import Blank, Imm, Operand, Reg, Special, Sym, Variable, Vec
+from ..ir import Blank, Guard, Imm, Operand, Reg, Special, Sym, Variable, Vec
 from .constants import WARP_SZ
 from .declarations import RegisterDecl
 from .source import Source
@@ -20,7 +20,7 @@ _MAX_DIGITS = 18  # of a register's number
 class Scope:
     """One `{ }`. The function's own scope has number 0 and keeps names as they are; others add "@number", so that all are unique."""
 
-    __slots__ = ("cache", "first", "labels", "names", "number", "parent", "ranges", "shadows", "used")
+    __slots__ = ("cache", "first", "guards", "labels", "names", "number", "parent", "ranges", "shadows", "used")
 
     def __init__(self, number: int, parent: Scope | None, first: int) -> None:
         self.number, self.parent = number, parent
@@ -30,6 +30,7 @@ class Scope:
         self.labels: dict[str, str] = {}  # label to its unique name
         self.used: dict[str, int] = {}  # names that may be labels declared later, with the offset of their first use
         self.cache: dict[str, Operand] = {}  # operand text to operand
+        self.guards: dict[tuple[str, str], Guard] = {}  # ("!" or "", register) to guard
         self.shadows = False  # hides a name of an outer scope: outer caches do not hold here
 
     def unique(self, name: str) -> str:
@@ -127,6 +128,7 @@ class Names:
         if hides:
             scope.shadows = True
             scope.cache.clear()
+            scope.guards.clear()
 
     def declare_label(self, name: str, offset: int) -> str:
         scope = self.scope

@@ -10,6 +10,7 @@ OPAQUE_TYPES = ("texref", "samplerref", "surfref")
 
 DATA_SPACES = ("global", "const", "shared", "local", "param")
 LINKAGE = ("visible", "extern", "weak", "common")
+DECLARATION_WORDS = (*LINKAGE, *DATA_SPACES, "tex", "align")  # a variable's declaration begins with one of them
 VECTOR_SIZES = {"v2": 2, "v4": 4}
 
 # Special registers (PTX ISA chapter 10). Those with components are read as %tid.x or whole, by a vector mov.

@@ -19,6 +19,8 @@ CUDA_SOURCES = tuple(sorted([*ROOT.glob("src/warpsight/demo/kernels/*.cu"), *ROO
 TRITON_PTX = ROOT / "tests/data/triton"
 _COMPILER = re.compile(r"^// Cuda compilation tools, release \S+, (V\S+)$", re.MULTILINE)
 _FILE = re.compile(r'(\.file\s+\d+\s+")[^"]*?([^"/]+")')
+_STRING = re.compile(r"(?<=:\n)(?:\.b8 [\d,]+\n)+")  # of .debug_str: the names of inlined functions
+_INTERNAL = re.compile(r"_ZN\d+_INTERNAL_\w+?_cu_[0-9a-f]{8}(\d+\w+?)E")  # a static function's mangled name, with a hash of the source's path
 _DEBUG_INFO = re.compile(r"\t\.section\t\.debug_info\n\t\{.*?\n\t\}\n", re.DOTALL)
 
 
@@ -33,7 +35,7 @@ def compile_cuda(source: Path) -> str:
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "out.ptx"
         subprocess.run(["nvcc", "-ptx", "-arch=compute_80", "-lineinfo", "-o", output, source.name], cwd=source.parent, check=True)
-        return _without_folders(output.read_text())
+        return _STRING.sub(_without_hash, _without_folders(output.read_text()))
 
 
 def compile_triton() -> dict[str, str]:
@@ -46,6 +48,12 @@ def compile_triton() -> dict[str, str]:
 
 def _without_folders(ptx: str) -> str:
     return _FILE.sub(r"\1\2", ptx)
+
+
+def _without_hash(string: re.Match[str]) -> str:
+    name = bytes(int(code) for code in re.findall(r"\d+", string[0].replace(".b8", ""))).decode()
+    codes = _INTERNAL.sub(r"_Z\1", name).encode()
+    return f".b8 {','.join(map(str, codes))}\n"
 
 
 def main() -> int:

@@ -89,10 +89,14 @@ def _round(x: Fraction, mode: str, minus: bool, squared: bool = False) -> int:
 
     inexact = against(Fraction(floor)) > 0
     half = against(floor + Fraction(1, 2))
-    up = {"rn": half > 0 or (half == 0 and floor % 2 == 1), "rz": False, "rm": inexact and minus, "rp": inexact and not minus}[mode]
-    if mode == "rna":
-        up = half >= 0
-    return floor + up
+    up = {
+        "rn": half > 0 or (half == 0 and floor % 2 == 1),
+        "rna": half >= 0,
+        "rz": False,
+        "rm": inexact and minus,
+        "rp": inexact and not minus,
+    }
+    return floor + up[mode]
 
 
 def rounded(fmt: Format, x: Fraction, mode: str, zero: int = 0, ftz: bool = False, squared: bool = False) -> int:

@@ -33,7 +33,7 @@ def form(spelling: str, dst: tuple[str, ...], src: tuple[str, ...]) -> Resolved:
 def run(builder: str, spelling: str, dst: Sequence[str], src: Sequence[str], columns: Sequence[Bits]) -> list[Bits]:
     """Columns of results. Operands are bits in the low end of uint64; predicates are 0 or 1."""
     found = form(spelling, tuple(dst), tuple(src))
-    return (_interpreted if builder == "numpy" else _compiled)(found, dst, columns)
+    return _interpreted(found, dst, columns) if builder == "numpy" else _compiled(found, dst, src, columns)
 
 
 def _unsigned(type: LaneType) -> LaneType:
@@ -61,7 +61,7 @@ def _extended(b: NumpyBuilder, bits: object, type: LaneType, register: str) -> B
     return wide & np.uint64((1 << width) - 1) if width < 64 else wide
 
 
-def _compiled(found: Resolved, dst: Sequence[str], columns: Sequence[Bits]) -> list[Bits]:
+def _compiled(found: Resolved, dst: Sequence[str], src: Sequence[str], columns: Sequence[Bits]) -> list[Bits]:
     key = handler_key(found.form, found.dst, found.src)
     function = _FUNCTION(handlers().compile([(key, found.form)])[key])
     count, slots = len(columns[0]), len(found.dst) + len(columns)
@@ -71,13 +71,14 @@ def _compiled(found: Resolved, dst: Sequence[str], columns: Sequence[Bits]) -> l
     pool = np.arange(0, ROW * slots, ROW, dtype=np.int64)
     results: list[list[Bits]] = [[] for _ in dst]
     for at in range(0, count, LANES):
-        for slot, (type, column) in enumerate(zip(found.form.src, columns, strict=True), len(found.dst)):
+        for slot, (register, column) in enumerate(zip(src, columns, strict=True), len(found.dst)):
             part = np.zeros(LANES, np.uint64)
             part[: len(column[at : at + LANES])] = column[at : at + LANES]
-            if type == PRED:
+            if register == "pred":
                 regs[slot, :4] = np.packbits(part.astype(bool), bitorder="little")
             else:
-                regs[slot, : LANES * type.bits // 8] = part.astype(f"u{type.bits // 8}").view(np.uint8)
+                size = int(register[1:]) // 8
+                regs[slot, : LANES * size] = part.astype(f"u{size}").view(np.uint8)
         function(regs.ctypes.data, pool.ctypes.data, 0xFFFFFFFF, None)
         for slot, register in enumerate(dst):
             if register == "pred":

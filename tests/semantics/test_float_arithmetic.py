@@ -12,7 +12,7 @@ from tests.semantics.float_rules import BUILDERS, Bits, form, pairs, run, show, 
 from warpsight.semantics import NotSupported
 
 MODES = oracle.MODES
-SETTINGS = settings(max_examples=25, deadline=None)
+SETTINGS = settings(max_examples=10, deadline=None)
 
 
 def modifiers(spelling: str) -> dict[str, object]:

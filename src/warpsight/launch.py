@@ -59,10 +59,8 @@ def check(kernel: str, gpu: GpuModel, needs: Resources, grid: Dim3, block: Dim3,
             raise LaunchError(f"kernel '{kernel}': {what} is {value}, more than the {limit} that {gpu.name} admits ({key})")
 
     for what, size, key in (("grid", grid, "device.max_grid_dim"), ("block", block, "device.max_block_dim")):
-        limits = gpu[key]
-        assert isinstance(limits, list)
-        for axis, n, limit in zip(_AXES, size, limits, strict=True):
-            if not 1 <= n <= float(limit):
+        for axis, n, limit in zip(_AXES, size, gpu.integers(key), strict=True):
+            if not 1 <= n <= limit:
                 raise LaunchError(f"kernel '{kernel}': {what} {axis} is {n}, outside 1 to {limit} ({key} of {gpu.name})")
     threads = threads_of(block)
     at_most(threads, "device.max_threads_per_block", f"block {_x(block)}, in threads,")

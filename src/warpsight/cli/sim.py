@@ -19,23 +19,19 @@ if TYPE_CHECKING:
 _LINES_SHOWN = 20
 
 
-class Size(click.ParamType):
+def _size(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
     """X[,Y[,Z]] or XxYxZ."""
-
-    name = "X[,Y,Z]"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        parts = str(value).replace("x", ",").split(",")
-        if not 1 <= len(parts) <= 3 or not all(part.strip().isdigit() for part in parts):
-            self.fail(f"'{value}' must be one to three numbers, as in 64 or 8,8,1", param, ctx)
-        return tuple(int(part) for part in parts)
+    parts = value.replace("x", ",").split(",")
+    if not 1 <= len(parts) <= 3 or not all(part.strip().isdigit() for part in parts):
+        raise click.BadParameter(f"'{value}' must be one to three numbers, as in 64 or 8,8,1")
+    return tuple(int(part) for part in parts)
 
 
 @click.command(short_help="Run a kernel of a PTX file.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--kernel", help="Name of the kernel; may be left out when the file has one.")
-@click.option("--grid", type=Size(), default="1", show_default=True, help="CTAs in x, y, z.")
-@click.option("--block", type=Size(), required=True, help="Threads of a CTA in x, y, z.")
+@click.option("--grid", callback=_size, metavar="X[,Y,Z]", default="1", show_default=True, help="CTAs in x, y, z.")
+@click.option("--block", callback=_size, metavar="X[,Y,Z]", required=True, help="Threads of a CTA in x, y, z.")
 @click.option("--arg", "arguments", multiple=True, metavar="SPEC", help=values.HELP)
 @click.option("--shared", type=click.IntRange(0), default=0, help="Bytes of dynamic shared memory.")
 @gpu_options

@@ -57,6 +57,11 @@ class GpuModel:
         assert isinstance(value, (int, float)), f"{key} is declared as a number"
         return float(value)
 
+    def integers(self, key: str) -> list[int]:
+        value = self[key]
+        assert isinstance(value, list), f"{key} is declared as a list"
+        return [int(item) for item in value]
+
     def text(self, key: str) -> str:
         value = self[key]
         assert isinstance(value, str), f"{key} is declared as a string"

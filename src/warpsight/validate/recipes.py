@@ -78,8 +78,9 @@ def _uniform(recipe: Recipe, folder: Path) -> Array:
 
 def _randint(recipe: Recipe, folder: Path) -> Array:
     span = _U64(recipe["hi"] - recipe["lo"])
-    offset = (counter_hash(recipe["seed"], recipe["n"]) >> _U64(32)) % span
-    return (offset.astype(np.int64) + recipe["lo"]).astype(dtype_of(recipe["dtype"]))
+    offset = ((counter_hash(recipe["seed"], recipe["n"]) >> _U64(32)) % span).astype(np.int64)
+    values: Array = offset + np.int64(recipe["lo"])
+    return values.astype(dtype_of(recipe["dtype"]))
 
 
 def _const(recipe: Recipe, folder: Path) -> Array:

@@ -20,7 +20,7 @@ TRITON_PTX = ROOT / "tests/data/triton"
 _COMPILER = re.compile(r"^// Cuda compilation tools, release \S+, (V\S+)$", re.MULTILINE)
 _FILE = re.compile(r'(\.file\s+\d+\s+")[^"]*?([^"/]+")')
 _STRING = re.compile(r"(?<=:\n)(?:\.b8 [\d,]+\n)+")  # of .debug_str: the names of inlined functions
-_INTERNAL = re.compile(r"_ZN\d+_INTERNAL_\w+?_cu_[0-9a-f]{8}(\d+\w+?)E")  # a static function's mangled name, with a hash of the source's path
+_INTERNAL = re.compile(r"_ZN\d+_INTERNAL_\w+?_cu_[0-9a-f]{8}(\d+\w+?)E")  # a static function's name, mangled with a hash of its path
 _DEBUG_INFO = re.compile(r"\t\.section\t\.debug_info\n\t\{.*?\n\t\}\n", re.DOTALL)
 
 

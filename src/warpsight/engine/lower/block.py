@@ -7,10 +7,13 @@ ends in an optional conditional (or indexed) branch and goes on to `next`; `layo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from ...isa import ir
 from ...isa.ir import Guard, Imm, Instruction, Neg, Operand, Reg, Special
+from ...lanes.types import LaneType
 from ...semantics import Form, Kind, resolve
 from ...semantics.registry import TYPES
 from ...semantics.special import SPECIALS
@@ -142,27 +145,28 @@ def units(type: str) -> int:
     return 0 if type == "pred" else max(1, TYPES[type].bits // 32)
 
 
+def bits(value: int) -> Imm:
+    """A literal as its bits: the signed 64-bit number of the operand pool. After `build`, all literals are of this kind."""
+    value &= (1 << 64) - 1
+    return Imm("bits", value - (1 << 64) if value >> 63 else value)
+
+
+def literal_bits(literal: Imm, type: LaneType) -> Imm:
+    """The bits of a PTX literal as an operand of `type`."""
+    if literal.kind == "int":
+        is_number = type.is_float and type.bits > 16  # an integer literal as an operand of type f32 or f64; f16 has bit patterns only
+        return bits(int(np.dtype(f"f{type.bytes}").type(literal.value).view(f"u{type.bytes}")) if is_number else int(literal.value))
+    if type.bits == 64:
+        return bits(literal.bits64 if literal.bits64 is not None else int(np.float64(literal.value).view(np.uint64)))
+    assert type.bits == 32, f"a float literal as {type}"
+    return bits(literal.bits32 if literal.bits32 is not None else int(np.float32(literal.value).view(np.uint32)))
+
+
 def is_invariant(operand: Operand) -> bool:
     """A source that is no register and always reads the same."""
     return isinstance(operand, Imm) or (isinstance(operand, Special) and not SPECIALS[operand.name].volatile)
 
 
-def substitute(operand: Operand, name: str, value: Operand) -> Operand:
-    """`operand` with the register `name` replaced. A negated predicate can only take another predicate register."""
-    if isinstance(operand, Reg):
-        return value if operand.name == name else operand
-    if isinstance(operand, Neg) and operand.operand.name == name:
-        if isinstance(value, Reg):
-            return Neg(value)
-        assert isinstance(value, Neg)
-        return value.operand
-    return operand
-
-
-def retarget_guard(guard: Guard | None, name: str, reg: Reg) -> Guard | None:
-    return replace(guard, reg=reg) if guard is not None and guard.reg.name == name else guard
-
-
 __all__ = [
-    "Block", "Function", "Op", "Slot", "is_invariant", "predecessors", "retarget_guard", "substitute", "units",
+    "Block", "Function", "Op", "Slot", "bits", "is_invariant", "literal_bits", "predecessors", "units",
 ]  # fmt: skip

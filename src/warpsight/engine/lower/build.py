@@ -10,7 +10,7 @@ from ...isa.ir import BranchTargets, Imm, Instruction, Kernel, Label, Mem, Opera
 from ...isa.ptx import PtxModule
 from ...semantics import Kind, NotSupported, resolve
 from ...semantics.registry import TYPES
-from .block import Block, Function, Op, Slot
+from .block import Block, Function, Op, Slot, literal_bits
 from .layout import SharedLayout, frame_places, offsets_of
 from .options import LowerOptions
 
@@ -165,6 +165,7 @@ class _Builder:
     def _append(self, instruction: Instruction) -> Op:
         resolved = resolve(instruction)
         source = [self._constant(operand, instruction) if isinstance(operand, Sym) else operand for operand in resolved.src]
+        source = [literal_bits(s, type) if isinstance(s, Imm) and s.kind != "bits" else s for s, type in zip(source, resolved.form.src)]
         op = Op(instruction.opcode, instruction.modifiers, resolved.form, list(resolved.dst), source, instruction.guard, instruction)
         written = next((o for o in instruction.operands if isinstance(o, Mem)), None)
         if written is not None and isinstance(written.base, Sym) and written.base.offset:

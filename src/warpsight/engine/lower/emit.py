@@ -10,7 +10,7 @@ import numpy as np
 
 from ...isa.ir import Blank, Imm, Instruction, Neg, Operand, Reg, Special
 from ...isa.ptx.timing import entry_for, slots
-from ...lanes.types import PRED, LaneType
+from ...lanes.types import PRED
 from ...semantics import Form, Kind, resolve
 from ..handlers import HandlerKey, handler_key
 from ..program import (
@@ -28,29 +28,14 @@ from ..program import (
     Sizes,
 )  # fmt: skip
 from .allocate import PREDICATE_BYTES, Frame
-from .block import Block, Function, Op, units
+from .block import Block, Function, Op, bits, units
 from .layout import ROW
 from .liveness import register_types
 
 BARRIERS = 16
 _WITH_HANDLER = (Kind.ALU, Kind.MEMORY, Kind.SYNC_ALU)
 _BARRIER_ID_IMM, _BARRIER_COUNT_IMM, _BARRIER_PRED_NEGATE = 1, 2, 4  # BarrierOperandFlags in record.h
-_MASK = (1 << 64) - 1
 SLOT_BYTES = 16  # of an instruction in the code
-
-
-def immediate_bits(imm: Imm, type: LaneType) -> int:
-    """The bits of a literal as an operand of `type`, as the signed 64-bit number of the operand pool."""
-    if imm.kind == "int":
-        bits = int(imm.value) if not type.is_float or type.bits == 16 else int(np.dtype(f"f{type.bytes}").type(imm.value).view(f"u{type.bytes}"))
-    elif type.bits == 64:
-        bits = imm.bits64 if imm.bits64 is not None else int(np.float64(imm.value).view(np.uint64))
-    elif type.bits == 32:
-        bits = imm.bits32 if imm.bits32 is not None else int(np.float32(imm.value).view(np.uint32))
-    else:
-        raise AssertionError(f"a float literal as {type}")
-    bits &= _MASK
-    return bits - (1 << 64) if bits >> 63 else bits
 
 
 @dataclass(slots=True)
@@ -178,8 +163,8 @@ class _Writer:
         form = op.form
         if op.kind == Kind.BARRIER:
             return self._barrier(op)
-        values = [self._place(d, None) for d in op.dst]
-        values += [self._place(s, type) for s, type in zip(op.src, form.src)]
+        values = [self._place(d) for d in op.dst]
+        values += [self._place(s) for s in op.src]
         aux, sub = 0, form.sub
         if form.sync_mask is not None:
             aux, sub = int(isinstance(op.src[form.sync_mask], Imm)), len(op.dst) + form.sync_mask
@@ -193,23 +178,23 @@ class _Writer:
         numbers = [s for s, type in zip(op.src, op.form.src) if type is not PRED]
         for s, type in zip(op.src, op.form.src):
             if type is PRED:
-                predicate = self._place(s, type)
+                predicate = self._place(s)
                 aux |= _BARRIER_PRED_NEGATE if isinstance(s, Neg) else 0
-        identity, count = numbers[0], numbers[1] if len(numbers) > 1 else Imm("int", -1)
+        identity, count = numbers[0], numbers[1] if len(numbers) > 1 else bits(-1)
         aux |= _BARRIER_ID_IMM if isinstance(identity, Imm) else 0
         aux |= _BARRIER_COUNT_IMM if isinstance(count, Imm) else 0
         used = int(identity.value) + 1 if isinstance(identity, Imm) else BARRIERS
         self.t.barriers = max(self.t.barriers, used)
-        result = self._place(op.dst[0], None) if op.dst else 0
-        return [self._place(identity, op.form.src[0]), self._place(count, op.form.src[0]), result, predicate], aux, op.form.sub
+        result = self._place(op.dst[0]) if op.dst else 0
+        return [self._place(identity), self._place(count), result, predicate], aux, op.form.sub
 
-    def _place(self, operand: Operand, type: LaneType | None) -> int:
+    def _place(self, operand: Operand) -> int:
         match operand:
             case Reg(name=name) | Neg(operand=Reg(name=name)):
                 return self.frame.offsets[name]
-            case Imm():
-                assert type is not None
-                return immediate_bits(operand, type)
+            case Imm(kind="bits", value=value):
+                assert isinstance(value, int)
+                return value
             case Special() | Blank():
                 return 0
         raise AssertionError(f"{operand} is no operand of a record")

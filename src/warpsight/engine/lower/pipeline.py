@@ -10,9 +10,11 @@ from .allocate import Frame, allocate, coalesce
 from .block import Function
 from .build import Mentions, Places, build, mentions, shared_key, unsupported
 from .emit import emit
+from .fuse import fuse
 from .layout import SharedLayout, frame_places, offsets_of, round_up
 from .liveness import liveness, pressure
 from .options import LowerOptions
+from .simplify import simplify
 
 MIN_REGISTERS = 16  # what ptxas 13.0 gives the smallest kernel on sm_90 (measured)
 
@@ -43,6 +45,10 @@ def _optimise(function: Function, options: LowerOptions) -> None:
     cfg.merge_straight(function)
     if "order" in on:
         cfg.order(function)
+    if "simplify" in on:
+        simplify(function)
+    if "fuse" in on:
+        fuse(function)
     if "coalesce" in on:
         coalesce(function)
 

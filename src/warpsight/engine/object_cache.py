@@ -52,10 +52,10 @@ class ObjectCache:
             if not wanted:
                 return
             held = _header(path)
-            if held is None or wanted.isdisjoint(held):
+            if held is not None and wanted.isdisjoint(held):
                 continue
             code = _code(path)
-            if code is None:
+            if held is None or code is None:
                 with contextlib.suppress(OSError):
                     path.unlink()
                 continue
@@ -97,7 +97,7 @@ def _oldest_first(folder: Path) -> list[Path]:
 
 
 def _header(path: Path) -> list[str] | None:
-    """The symbols of a file; an empty list for a damaged header, so that the file is looked at no more."""
+    """The symbols of a file, or None when it is damaged."""
     try:
         with path.open("rb") as file:
             symbols = json.loads(file.readline())["symbols"]

@@ -19,18 +19,22 @@ CODEGEN_LEVEL = 1
 class Jit:
     """The host's code generator and the linker of compiled objects. One a process: `jit()`."""
 
-    def __init__(self, symbols: Mapping[str, int]) -> None:
-        """`symbols`: name -> address of runtime functions that compiled code calls."""
+    def __init__(self, symbols: Mapping[str, int], cpu: str | None = None, features: Mapping[str, bool] | None = None) -> None:
+        """`symbols`: name -> address of runtime functions that compiled code calls. Code is for this host unless `cpu` and `features` (names as
+        LLVM's, all that are not listed off) say less.
+        """
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         for name, address in symbols.items():
             llvm.add_symbol(name, address)
-        self.cpu = llvm.get_host_cpu_name()
-        features = llvm.get_host_cpu_features()
-        self.features = features.flatten()
-        # Elsewhere than on x86 every host that NumPy supports converts binary16 in hardware.
-        self.native_half = "f16c" not in features or bool(features["f16c"])
-        self._machine = llvm.Target.from_default_triple().create_target_machine(
+        self.cpu = cpu or llvm.get_host_cpu_name()
+        if features is None:
+            features = dict(llvm.get_host_cpu_features())
+        self.features = ",".join(("+" if on else "-") + name for name, on in sorted(features.items()))
+        # binary16 is converted by instructions on x86 with F16C and on every 64-bit Arm.
+        triple = llvm.get_default_triple()
+        self.native_half = features.get("f16c", False) or triple.startswith(("aarch64", "arm64"))
+        self._machine = llvm.Target.from_triple(triple).create_target_machine(
             cpu=self.cpu, features=self.features, opt=CODEGEN_LEVEL, reloc="static", codemodel="jitdefault", jit=True
         )
         module = llvm.parse_assembly("")

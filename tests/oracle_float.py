@@ -1,4 +1,4 @@
-"""Floating-point arithmetic on bit patterns with Python's rational numbers: what IEEE 754-2019 and the PTX manual define, one value at a time.
+"""Floating-point arithmetic on bit patterns with rational numbers: what IEEE 754-2019 and the PTX manual define, one value at a time.
 
 Nothing here knows how warpsight computes. A value is a bit pattern of a `Format`; `None` stands for a NaN result.
 """
@@ -6,7 +6,7 @@ Nothing here knows how warpsight computes. A value is a bit pattern of a `Format
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -100,7 +100,10 @@ def _round(x: Fraction, mode: str, minus: bool, squared: bool = False) -> int:
 
 
 def rounded(fmt: Format, x: Fraction, mode: str, zero: int = 0, ftz: bool = False, squared: bool = False) -> int:
-    """x (its root, when squared) in the format. An exact 0 gives `zero`. ftz: below the least normal number after rounding with any exponent: 0."""
+    """x (its root, when squared) in the format. An exact 0 gives `zero`.
+
+    ftz: what is below the least normal number after rounding with any exponent becomes 0.
+    """
     if x == 0:
         return zero
     minus, x = x < 0, abs(x)
@@ -170,16 +173,23 @@ def sqrt(fmt: Format, a: int, mode: str = "rn", ftz: bool = False) -> int | None
     return a if a in (fmt.sign, fmt.infinity) else rounded(fmt, value(fmt, a), mode, a, ftz, squared=True)
 
 
-OPERATIONS = {"add": (add, 2), "sub": (sub, 2), "mul": (mul, 2), "fma": (fma, 3), "div": (div, 2), "sqrt": (sqrt, 1)}
+OPERATIONS: dict[str, tuple[Callable[..., int | None], int]] = {
+    "add": (add, 2),
+    "sub": (sub, 2),
+    "mul": (mul, 2),
+    "fma": (fma, 3),
+    "div": (div, 2),
+    "sqrt": (sqrt, 1),
+}
 
 
 def operation(op: str, fmt: Format, args: Sequence[int], mode: str = "rn", ftz: bool = False, sat: bool = False, relu: bool = False) -> int:
-    """With PTX's modifiers and NaNs. A NaN operand of f64 is passed on quiet: of fma b, c, a in this order; of others the last (div: the first)."""
+    """With PTX's modifiers. An f64 NaN operand is passed on, quiet: of fma b, c, a in this order; of others the last; of div the first."""
     if ftz:
         args = [flushed(fmt, x) for x in args]
     function, count = OPERATIONS[op]
     assert len(args) == count
-    result: int | None = function(fmt, *args, mode, ftz)  # type: ignore[operator]
+    result = function(fmt, *args, mode, ftz)
     if result is None:
         if sat:
             return 0
@@ -203,7 +213,8 @@ def convert(source: Format, to: Format, x: int, mode: str = "rn", ftz: bool = Fa
 
 def integral(x: Fraction, mode: str) -> int:
     """The whole number that rni rzi rmi rpi round to."""
-    return {"rni": round, "rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil}[mode](x)
+    functions: dict[str, Callable[[Fraction], int]] = {"rni": round, "rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil}
+    return functions[mode](x)
 
 
 def to_integer(source: Format, x: int, bits: int, signed: bool, mode: str) -> int:
@@ -211,10 +222,8 @@ def to_integer(source: Format, x: int, bits: int, signed: bool, mode: str) -> in
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
     if is_nan(source, x):
         return 1 << (bits - 1) if source is F64 or bits == 64 else 0
-    if is_infinite(source, x):
-        whole = low if negative(source, x) else high
-    else:
-        whole = min(max(integral(value(source, x), mode), low), high)
+    bound = low if negative(source, x) else high
+    whole = bound if is_infinite(source, x) else min(max(integral(value(source, x), mode), low), high)
     return whole & ((1 << bits) - 1)
 
 
@@ -249,8 +258,22 @@ def compare(op: str, fmt: Format, a: int, b: int) -> bool:
 
 
 def edges(fmt: Format) -> list[int]:
-    """Zeros, least and greatest subnormals, least normals, neighbours of one, small numbers, a tie, the greatest, infinities, NaNs; of both signs."""
+    """Zeros, subnormals, least normals, neighbours of one, small numbers, a tie, the greatest, infinities, NaNs; of both signs."""
     unit, one = 1 << fmt.fraction, fmt.one
-    values = [0, 1, unit - 1, unit, unit + 1, one - 1, one, one + 1, one + unit // 2, one + unit, one + 5 * unit + 3, one - 9 * unit, fmt.infinity - 1]
+    values = [
+        0,
+        1,
+        unit - 1,
+        unit,
+        unit + 1,
+        one - 1,
+        one,
+        one + 1,
+        one + unit // 2,
+        one + unit,
+        one + 5 * unit + 3,
+        one - 9 * unit,
+        fmt.infinity - 1,
+    ]
     values += [fmt.infinity, fmt.infinity | unit // 2, fmt.infinity | 3, fmt.infinity | unit // 2 | 9]
     return [v | s for v in values for s in (0, fmt.sign)]

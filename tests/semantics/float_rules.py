@@ -50,7 +50,10 @@ def _interpreted(found: Resolved, dst: Sequence[str], columns: Sequence[Bits]) -
         else:
             values.append(b.value(_unsigned(type), column.astype(f"u{type.bits // 8}")).bits(type))
     results = list(found.form.emit(b, values))[: len(dst)]
-    return [r.handle.astype(np.uint64) if r.type == PRED else _extended(b, r.bits(_unsigned(r.type)), r.type, t) for r, t in zip(results, dst, strict=True)]
+    return [
+        r.handle.astype(np.uint64) if r.type == PRED else _extended(b, r.bits(_unsigned(r.type)), r.type, t)
+        for r, t in zip(results, dst, strict=True)
+    ]
 
 
 def _extended(b: NumpyBuilder, bits: object, type: LaneType, register: str) -> Bits:
@@ -103,5 +106,7 @@ def triples(a: Sequence[int]) -> list[Bits]:
 def show(spelling: str, columns: Sequence[Bits], got: Bits, want: Bits) -> str:
     """The first differences, for a failing test; "" if there are none."""
     wrong = np.flatnonzero(got != want)
-    lines = [f"{spelling} {', '.join(hex(int(c[i])) for c in columns)}: got {int(got[i]):#x}, expected {int(want[i]):#x}" for i in wrong[:5]]
+    lines = [
+        f"{spelling} {', '.join(hex(int(c[i])) for c in columns)}: got {int(got[i]):#x}, expected {int(want[i]):#x}" for i in wrong[:5]
+    ]
     return "\n".join([f"{len(wrong)} of {len(got)} differ", *lines]) if lines else ""

@@ -1,4 +1,4 @@
-"""Both builders give an H200's bits on every pair (or triple) of edge values: tests/data/float_edges.txt.gz, made by tools/probe_float.cu."""
+"""Both builders give an H200's bits on all pairs (or triples) of edge values: data/float_edges.txt.gz, made by tools/probe_float.cu."""
 
 from __future__ import annotations
 

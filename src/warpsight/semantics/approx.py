@@ -22,8 +22,8 @@ LOG2 = (
     *("0x1.715474p+0", "-0x1.71546ap-1", "0x1.ec76eep-2", "-0x1.7160e2p-2", "0x1.269002p-2"),
     *("-0x1.e87dd8p-3", "0x1.bd2a68p-3", "-0x1.aeac24p-3", "0x1.00df98p-3"),
 )
-# sin(2 pi a) = a * P(a**2), 0 <= a <= 1/4
-SIN = ("0x1.921fb4p+2", "-0x1.4abbb6p+5", "0x1.466772p+6", "-0x1.323350p+6", "0x1.3c4f9ap+5")
+# sin(2 pi a) = a * P(a**2), 0 <= a <= 1/4; a last bit was moved so that the value at 1/4 is 1 exactly and none is above
+SIN = ("0x1.921fb4p+2", "-0x1.4abbb4p+5", "0x1.466772p+6", "-0x1.323350p+6", "0x1.3c4f9ap+5")
 # tanh(a) = a + a**3 * P(a**2), 0 <= a <= 5/8
 TANH = ("-0x1.5552d2p-2", "0x1.108ffcp-3", "-0x1.a9c058p-5", "0x1.f2f454p-7")
 TWO_LOG2_E = 2.8853900817779268

@@ -2,7 +2,7 @@
 #   make demo          LeNet-5 on a simulated H200       make lint     ruff, mypy, clang-format
 #   make test          the test suite                    make docs     the documentation site, in site/
 #   make bench         how fast the simulator is         make tidy     clang-tidy over the C++ core (minutes)
-#                                                        make format   formats Python and C++ in place
+#                                                        make format   import order and C++ layout, in place
 # PYTHON=python3.12 picks the interpreter, VENV=folder the environment, ARGS="-k lanes" goes to the program a target runs.
 
 PYTHON ?= python3

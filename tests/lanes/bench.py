@@ -43,12 +43,13 @@ class Outcome:
 
 
 class Bench:
-    """`run` executes one form; `address` is where its global memory starts, `fill` what it holds at first."""
+    """`run` executes one form; `address` is where its global memory starts, `fill` and `shared_fill` are what memory holds at first."""
 
     def __init__(self) -> None:
         self.memory = _core.Memory(1 << 30)
         self.address = self.memory.allocate(GLOBAL_BYTES)
         self.fill = pattern(GLOBAL_BYTES, 3)  # what global memory holds before the instruction
+        self.shared_fill = pattern(SHARED_BYTES, 5)
 
     def inside(self, body: Callable[[Any, Any], None]) -> None:
         """Calls body(regs, context) in a warp that executes one instruction."""
@@ -75,7 +76,7 @@ class Bench:
                 return  # of the other CTAs
             setup(regs)
             self.memory.write(self.address, self.fill)
-            shared = self._slice(context, 1, 1024, SHARED_BYTES, pattern(SHARED_BYTES, 5))
+            shared = self._slice(context, 1, 1024, SHARED_BYTES, self.shared_fill)
             local = self._local(context, pattern(LOCAL_BYTES * LANES, 9))
             if compiled:
                 _FUNCTION(address)(regs.ctypes.data, operands.ctypes.data, mask, context.address)

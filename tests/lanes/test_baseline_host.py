@@ -19,8 +19,9 @@ from warpsight.engine.object_cache import ObjectCache
 from warpsight.lanes.jit import Jit
 
 pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names x86's baseline")
-NAMES = {"add.s32", "mul.hi.s64", "div.s32", "rem.u64", "bfe.s32", "prmt.b32", "popc.b64", "setp.lt.u64", "shfl.sync.idx.b32", "vote.sync.ballot.b32",
-         "add.f16x2", "add.rn.f16x2", "fma.rn.f32", "fma.rn.f16", "add.rz.f32", "cvt.rn.f16.f32", "ld.global.v4.f32", "atom.global.add.u32",
+NAMES = {"add.s32", "mul.hi.s64", "div.s32", "rem.u64", "bfe.s32", "prmt.b32", "popc.b64", "setp.lt.u64", "shfl.sync.idx.b32",
+         "vote.sync.ballot.b32", "add.f16x2", "add.rn.f16x2", "fma.rn.f32", "fma.rn.f16", "add.rz.f32", "cvt.rn.f16.f32",
+         "ld.global.v4.f32", "atom.global.add.u32",
          "match.any.sync.b32", "redux.sync.add.s32"}  # fmt: skip
 
 

@@ -96,8 +96,9 @@ def test_to_nearest_is_the_hosts(a: float, b: float, c: float) -> None:
 
 @pytest.mark.parametrize(("op", "args", "want"), [
     # IEEE 754-2019, sections 6.1 to 6.3 and 7.2
-    ("add", (math.inf, -math.inf), math.nan), ("mul", (0.0, math.inf), math.nan), ("div", (0.0, 0.0), math.nan), ("sqrt", (-1.0,), math.nan),
-    ("div", (1.0, -0.0), -math.inf), ("sqrt", (-0.0,), -0.0), ("add", (-0.0, -0.0), -0.0), ("mul", (-0.0, 3.0), -0.0), ("div", (-1.0, math.inf), -0.0),
+    ("add", (math.inf, -math.inf), math.nan), ("mul", (0.0, math.inf), math.nan), ("div", (0.0, 0.0), math.nan),
+    ("sqrt", (-1.0,), math.nan), ("div", (1.0, -0.0), -math.inf), ("sqrt", (-0.0,), -0.0), ("add", (-0.0, -0.0), -0.0),
+    ("mul", (-0.0, 3.0), -0.0), ("div", (-1.0, math.inf), -0.0),
     ("fma", (math.inf, 1.0, -math.inf), math.nan), ("fma", (0.0, math.inf, 1.0), math.nan), ("fma", (2.0, 3.0, math.inf), math.inf),
     ("fma", (-0.0, 1.0, -0.0), -0.0), ("fma", (1e-300, -1e-300, 0.0), -0.0),
 ])  # fmt: skip

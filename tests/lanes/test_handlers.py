@@ -28,7 +28,9 @@ def bench() -> Bench:
     return Bench()
 
 
-def both(bench: Bench, form: Form, dst: Sequence[str], src: Sequence[str], pool: Sequence[int], rows: dict[int, Any], mask: int = 0xFFFFFFFF) -> bytes:
+def both(
+    bench: Bench, form: Form, dst: Sequence[str], src: Sequence[str], pool: Sequence[int], rows: dict[int, Any], mask: int = 0xFFFFFFFF
+) -> bytes:
     """Runs a form with both builders; returns the registers, which must be the same. `rows`: byte offset -> array."""
 
     def setup(regs: Any) -> None:
@@ -111,8 +113,9 @@ def test_wider_source_is_truncated(bench: Bench) -> None:
 
 
 def test_special_registers(bench: Bench) -> None:
-    expected = {"%laneid": LANE, "%tid.x": LANE, "%ntid.x": LANE * 0 + 32, "%nctaid.x": LANE * 0 + 3, "%tid.w": LANE * 0, "%cluster_nctarank": LANE * 0 + 1,
-                "%lanemask_lt": (1 << LANE) - 1, "%lanemask_ge": 0xFFFFFFFF & -(1 << LANE), "%reserved_smem_offset_end": LANE * 0 + 1024,
+    expected = {"%laneid": LANE, "%tid.x": LANE, "%ntid.x": LANE * 0 + 32, "%nctaid.x": LANE * 0 + 3, "%tid.w": LANE * 0,
+                "%cluster_nctarank": LANE * 0 + 1, "%lanemask_lt": (1 << LANE) - 1, "%lanemask_ge": 0xFFFFFFFF & -(1 << LANE),
+                "%reserved_smem_offset_end": LANE * 0 + 1024,
                 "%total_smem_size": LANE * 0 + 4096}  # fmt: skip
     for name, want in expected.items():
         regs = both(bench, FORMS["mov.u32"], ["r32"], [name], [0, 0], {})
@@ -175,7 +178,7 @@ def test_a_damaged_file_is_compiled_again(tmp_path: Path, damage: str) -> None:
     data = bytearray(path.read_bytes())
     if damage == "flip":
         data[-40] ^= 0xFF
-    path.write_bytes({"truncate": data[:-10], "flip": data, "header": b"\x00garbage\n" + data, "empty": b""}[damage])
+    path.write_bytes(bytes({"truncate": data[:-10], "flip": data, "header": b"\x00garbage\n" + data, "empty": b""}[damage]))
     handlers, counting = table(tmp_path)
     handlers.compile(some_forms())
     assert counting.compiled == 1
@@ -201,6 +204,7 @@ def test_a_folder_that_cannot_be_written_only_costs_time(tmp_path: Path) -> None
 
 def test_the_folder_comes_from_the_environment(tmp_path: Path) -> None:
     code = "from warpsight.engine.object_cache import cache_folder; print(cache_folder())"
-    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "WARPSIGHT_CACHE": str(tmp_path)}, capture_output=True, text=True, check=True)
+    environment = {**os.environ, "WARPSIGHT_CACHE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(tmp_path)
 

@@ -133,7 +133,8 @@ def table() -> dict[str, Callable[..., Any]]:
     out["shf.r.wrap.b32"] = lambda a, b, n: (b << 32 | a) >> (n & 31)
     out["prmt.b32"] = prmt
     for lut in (0x17, 0x1B, 0x3C, 0x6A, 0x96, 0xCA, 0xE8, 0xFE):
-        out[f"lop3.b32.{lut:#x}"] = lambda a, b, c, t=lut: sum((t >> ((a >> i & 1) * 4 + (b >> i & 1) * 2 + (c >> i & 1)) & 1) << i for i in range(32))
+        out[f"lop3.b32.{lut:#x}"] = lambda a, b, c, t=lut: sum(
+            (t >> ((a >> i & 1) * 4 + (b >> i & 1) * 2 + (c >> i & 1)) & 1) << i for i in range(32))  # fmt: skip
     for x in ("u32", "s32"):
         for y in ("u32", "s32"):
             out[f"dp4a.{x}.{y}"] = lambda a, b, c, x=x, y=y: c + sum(field(a, 8, i, x) * field(b, 8, i, y) for i in range(4))

@@ -7,7 +7,7 @@ import pytest
 from warpsight.isa.ir import Blank, Imm, Instruction, Mem, Neg, Operand, Pair, Reg, Special, Sym, Vec
 from warpsight.semantics import Kind, NotSupported, Resolved, forms, resolve
 
-R = {name: Reg(name, type) for name, type in (("a", "b32"), ("b", "b32"), ("c", "s32"), ("h", "b16"), ("x", "b64"), ("y", "b64"), ("f", "f32"))}
+R = {name: Reg(name, type) for name, type in (("a", "b32"), ("b", "b32"), ("c", "s32"), ("x", "b64"), ("y", "b64"), ("f", "f32"))}
 P, Q = Reg("p", "pred"), Reg("q", "pred")
 ONE = Imm("int", 1)
 

@@ -20,8 +20,8 @@ class Jit:
     """The host's code generator and the linker of compiled objects. One a process: `jit()`."""
 
     def __init__(self, symbols: Mapping[str, int], cpu: str | None = None, features: Mapping[str, bool] | None = None) -> None:
-        """`symbols`: name -> address of runtime functions that compiled code calls. Code is for this host unless `cpu` and `features` (names as
-        LLVM's, all that are not listed off) say less.
+        """`symbols`: name -> address of runtime functions that compiled code calls. Code is for this host unless `cpu` and `features`
+        (LLVM's names) say less.
         """
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()

@@ -17,7 +17,7 @@ import llvmlite.ir as ir
 from . import half
 from .builder import Builder, Value
 from .numpy_builder import SPACES, NumpyBuilder, to_bytes
-from .types import B16, F32, F64, LANES, PRED, U32, U64, LaneType
+from .types import B16, F32, F64, LANES, PRED, U8, U32, U64, LaneType
 
 POINTER = ir.PointerType()
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
@@ -412,10 +412,12 @@ class OneLaneBuilder(LlvmBuilder):
     def lane_value(self, a: Value) -> Value:
         """The running lane of a warp value, read from a copy that is made once before the loop."""
         inside = self.irb.block
-        slot = self.frame.alloca(a.handle.type)
+        stored = U8 if a.type is PRED else a.type  # a vector of i1 is packed in memory, and has no addresses of lanes
+        slot = self.frame.alloca(vector_type(stored, LANES))
         self.irb.position_before(self.branch)
-        self.irb.store(a.handle, slot)
+        self.irb.store(a.builder.resize(a, stored).handle, slot)
         self.irb.position_at_end(inside)
-        at = self.irb.gep(slot, [self.lane], source_etype=element_type(a.type))
-        return Value(self, a.type, self.irb.load(at, align=a.type.bytes, typ=self.vector(a.type)))
+        at = self.irb.gep(slot, [self.lane], source_etype=element_type(stored))
+        value = Value(self, stored, self.irb.load(at, align=stored.bytes, typ=self.vector(stored)))
+        return value != 0 if a.type is PRED else value
 

@@ -12,9 +12,12 @@ BIN := $(VENV)/bin
 CORE := $(shell find src/warpsight/core benchmarks \( -name '*.cpp' -o -name '*.h' -o -name '*.c' \))
 BUILD_INPUTS := $(filter src/%,$(CORE)) CMakeLists.txt pyproject.toml tools/environment.py
 
-.PHONY: demo test bench lint docs tidy format clean
+.PHONY: help demo test bench lint docs tidy format clean
 .PRECIOUS: $(VENV)/.with-%
 .DELETE_ON_ERROR:
+
+help:
+	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
 
 demo: $(VENV)/.with-nothing
 	$(BIN)/warpsight demo $(ARGS)

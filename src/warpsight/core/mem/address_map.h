@@ -34,10 +34,10 @@ class AddressMap {
   Location locate(uint64_t address) const;
   uint32_t partition(uint64_t address) const { return spread_->place(address / granule_, partitions_, kPartitionSalt); }
   uint32_t slice(uint64_t address) const { return spread_->place(address / granule_ / partitions_, slices_, kSliceSalt); }
-  // Counts the lines that a slice (or its counterpart in another partition) holds, without gaps.
+  // Counts the lines that a slice (or its counterpart in another partition) holds, without gaps: partitions() streams, one a home partition.
   uint64_t number_in_slice(uint64_t address) const {
-    const uint64_t granule = address / granule_;
-    return (granule / (uint64_t{partitions_} * slices_) * partitions_ + granule % partitions_) * (granule_ / kLineBytes) + address % granule_ / kLineBytes;
+    const uint64_t granule = address / granule_, in_stream = granule / (uint64_t{partitions_} * slices_) * (granule_ / kLineBytes);
+    return (in_stream + address % granule_ / kLineBytes) * partitions_ + granule % partitions_;
   }
   uint32_t partitions() const { return partitions_; }
   uint32_t slices() const { return slices_; }      // of one partition

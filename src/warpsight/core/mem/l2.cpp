@@ -11,20 +11,22 @@ uint32_t bytes_of(uint8_t sectors) { return count(sectors) * static_cast<uint32_
 }  // namespace
 
 L2::Slice::Slice(const Config& config, uint64_t bytes)
-    : cache(bytes, static_cast<uint32_t>(config.u("l2.ways")), config.text("l2.replacement")) {}
+    : cache(bytes, static_cast<uint32_t>(config.u("l2.ways")), config.text("l2.replacement"),
+            static_cast<uint32_t>(config.u("l2.partitions"))) {}
 
 L2::L2(const Config& config, CounterRegistry& counters, const Topology& topology, const AddressMap& map, L2Client& client)
     : map_(map),
       client_(client),
       clock_(topology.sm_mhz, config.real("l2.clock_mhz")),
-      sector_time_(clock_.periods(kSectorBytes / config.real("l2.slice_bytes"))),
       partial_write_time_(clock_.periods(config.real("l2.partial_write_clocks"))),
       tag_latency_(clock_.periods(config.real("l2.tag_latency"))),
       hit_latency_(clock_.periods(config.real("l2.hit_latency"))),
       copy_latency_(clock_.periods(config.real("l2.copy_latency"))),
       atomic_latency_(clock_.periods(config.real("l2.atomic_latency"))),
       link_latency_(clock_.periods(config.real("l2.link_latency"))),
-      link_byte_(std::max<Tick>(1, clock_.periods(1 / config.real("l2.link_bytes")))),
+      read_port_(config, "l2.slice_read_bytes", clock_.period()),
+      write_port_(config, "l2.slice_write_bytes", clock_.period()),
+      link_(config, "l2.link_bytes", clock_.period()),
       links_(map.partitions()) {
   const uint32_t gpcs = *std::max_element(topology.gpc_of_sm.begin(), topology.gpc_of_sm.end()) + 1u;
   for (uint16_t gpc : topology.gpc_of_sm) partition_of_sm_.push_back(gpc * map.partitions() / gpcs);
@@ -97,7 +99,7 @@ void L2::load(uint32_t index, Tick start) {
   if (hit == job.request.sectors) {
     count_lookup(job, hit);
     cache.touch(slot);
-    return served(index, start + hit_latency_ + (at_home(job) ? 0 : copy_latency_));
+    return served(index, start, hit_latency_ + (at_home(job) ? 0 : copy_latency_));
   }
   if (slot == kNone) slot = slot_for(job.request.line, job.slice, start);
   if (slot == kNone) return retry(index, start);
@@ -105,15 +107,16 @@ void L2::load(uint32_t index, Tick start) {
   wait_for(index, slot, job.request.sectors & static_cast<uint8_t>(~hit), start);
 }
 
-// All sectors are there at `ready`, when the data port is free: sends them where they go. The job ends here.
-void L2::served(uint32_t index, Tick ready) {
+// All sectors are there: takes the data port at `start` or when it is free, and `latency` later sends them where they go. The job ends here. (The port
+// is taken before the latency so that those with less of it do not wait for those with more.)
+void L2::served(uint32_t index, Tick start, Tick latency) {
   L2Job& job = jobs_[index];
   Slice& slice = slices_[job.slice];
-  const uint32_t n = count(job.request.sectors);
-  const Tick out = slice.data.take(ready, n * sector_time_);
+  const uint32_t bytes = bytes_of(job.request.sectors);
+  const Tick out = slice.data.take(start, read_port_.time(bytes)) + latency;
   if (job.from_peer) {
     const uint32_t home = job.slice / map_.slices();
-    job.at = links_[home].take(out, n * kSectorBytes * link_byte_) + link_latency_;
+    job.at = links_[home].take(out, link_.time(bytes)) + link_latency_;
     return client_.later(job.at, L2Event::PeerFill, index);
   }
   if (job.request.op != MemoryOp::Prefetch) client_.respond(job.request, out);
@@ -168,7 +171,7 @@ void L2::fill(uint32_t slice, uint32_t slot, uint8_t sectors, Tick at) {
   while (ready != kNone) {
     const uint32_t next = jobs_[ready].next;
     if (is_atomic(jobs_[ready].request.op)) execute_atomic(ready, at, slot);
-    else served(ready, at);
+    else served(ready, at, 0);
     ready = next;
   }
 }
@@ -178,7 +181,7 @@ void L2::store(uint32_t index, Tick start) {
   Slice& slice = slices_[job.slice];
   const MemRequest& request = job.request;
   const bool whole = request.full_sectors == request.sectors;
-  const Tick service = whole ? count(request.sectors) * sector_time_ : partial_write_time_;
+  const Tick service = whole ? write_port_.time(bytes_of(request.sectors)) : partial_write_time_;
   if (!at_home(job)) {
     count_lookup(job, request.sectors);
     return forward(index, slice.data.take(start, service) + tag_latency_, bytes_of(request.sectors));
@@ -221,7 +224,7 @@ void L2::execute_atomic(uint32_t index, Tick start, uint32_t slot) {
   slice.cache.touch(slot);
   slice.cache.state(slot).dirty |= job.request.sectors;
   drop_copies(job.request.line, map_.partition(job.request.line));
-  const Tick service = std::max(count(job.request.sectors) * sector_time_, job.request.atomic_conflict * clock_.period());
+  const Tick service = std::max(read_port_.time(bytes_of(job.request.sectors)), job.request.atomic_conflict * clock_.period());
   const Tick done = slice.data.take(start, service) + service + hit_latency_ + atomic_latency_;
   acknowledge(index, done, job.request.op == MemoryOp::Atomic ? bytes_of(job.request.sectors) : 0);
 }
@@ -233,14 +236,14 @@ void L2::forward(uint32_t index, Tick at, uint32_t payload) {
   job.slice = slice_in(map_.partition(job.request.line), job.request.line);
   job.from_peer = true;
   job.counted = false;
-  job.at = links_[from].take(at, payload * link_byte_) + link_latency_;
+  job.at = links_[from].take(at, link_.time(payload)) + link_latency_;
   client_.later(job.at, L2Event::Arrive, index);
 }
 
 // The answer of a store or atomic, over the link when that is where the job came from. The job ends here.
 void L2::acknowledge(uint32_t index, Tick at, uint32_t payload) {
   const L2Job& job = jobs_[index];
-  if (job.from_peer) at = links_[job.slice / map_.slices()].take(at, payload * link_byte_) + link_latency_;
+  if (job.from_peer) at = links_[job.slice / map_.slices()].take(at, link_.time(payload)) + link_latency_;
   client_.respond(job.request, at);
   jobs_.release(index);
 }

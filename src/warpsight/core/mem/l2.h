@@ -72,7 +72,7 @@ class L2 {
   void store(uint32_t index, Tick start);
   void atomic(uint32_t index, Tick start);
   void execute_atomic(uint32_t index, Tick start, uint32_t slot);
-  void served(uint32_t index, Tick start);
+  void served(uint32_t index, Tick start, Tick latency);
   void wait_for(uint32_t index, uint32_t slot, uint8_t missing, Tick start);
   uint32_t slot_for(uint64_t line, uint32_t slice, Tick at);
   void forward(uint32_t index, Tick at, uint32_t payload);
@@ -84,7 +84,8 @@ class L2 {
   const AddressMap& map_;
   L2Client& client_;
   Clock clock_;
-  Tick sector_time_, partial_write_time_, tag_latency_, hit_latency_, copy_latency_, atomic_latency_, link_latency_, link_byte_;
+  Tick partial_write_time_, tag_latency_, hit_latency_, copy_latency_, atomic_latency_, link_latency_;
+  Width read_port_, write_port_, link_;
   std::vector<uint32_t> partition_of_sm_;
   std::vector<Slice> slices_;
   std::vector<Server> links_;   // out of each partition

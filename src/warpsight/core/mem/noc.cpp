@@ -1,21 +1,11 @@
 #include "mem/noc.h"
 
 namespace ws {
-namespace {
-
-Tick per_byte(const Config& config, const std::string& key) {
-  const double bytes_per_cycle = config.real(key);
-  if (!(bytes_per_cycle > 0)) throw std::invalid_argument(key + " must be positive");
-  return std::max<Tick>(1, ticks_of_cycles(1 / bytes_per_cycle));
-}
-
-}  // namespace
-
 Noc::Noc(const Config& config, CounterRegistry& counters, const Topology& topology)
-    : out_byte_(per_byte(config, "noc.sm_out_bytes")),
-      in_byte_(per_byte(config, "noc.sm_in_bytes")),
-      gpc_out_byte_(per_byte(config, "noc.gpc_out_bytes")),
-      gpc_in_byte_(per_byte(config, "noc.gpc_in_bytes")),
+    : out_(config, "noc.sm_out_bytes", ticks(1)),
+      in_(config, "noc.sm_in_bytes", ticks(1)),
+      gpc_out_(config, "noc.gpc_out_bytes", ticks(1)),
+      gpc_in_(config, "noc.gpc_in_bytes", ticks(1)),
       request_latency_(ticks_of_cycles(config.real("noc.request_latency"))),
       response_latency_(ticks_of_cycles(config.real("noc.response_latency"))),
       header_bytes_(static_cast<uint32_t>(config.u("noc.header_bytes"))),
@@ -35,13 +25,13 @@ Noc::Noc(const Config& config, CounterRegistry& counters, const Topology& topolo
 
 Tick Noc::request(Tick at, uint16_t sm, uint32_t bytes) {
   bytes += header_bytes_;
-  const Tick leaves = sms_[sm].out.take(at, bytes * out_byte_);
-  return gpcs_[gpc_of_sm_[sm]].out.take(leaves, bytes * gpc_out_byte_) + request_latency_;
+  const Tick leaves = sms_[sm].out.take(at, out_.time(bytes));
+  return gpcs_[gpc_of_sm_[sm]].out.take(leaves, gpc_out_.time(bytes)) + request_latency_;
 }
 
 Tick Noc::response(Tick at, uint16_t sm, uint32_t bytes) {
-  const Tick gpc = gpcs_[gpc_of_sm_[sm]].in.take(at, bytes * gpc_in_byte_);
-  return sms_[sm].in.take(gpc, bytes * in_byte_) + bytes * in_byte_;
+  const Tick gpc = gpcs_[gpc_of_sm_[sm]].in.take(at, gpc_in_.time(bytes));
+  return sms_[sm].in.take(gpc, in_.time(bytes)) + in_.time(bytes);
 }
 
 void Noc::reset() {

@@ -16,7 +16,7 @@ class Noc {
 
   Tick request(Tick at, uint16_t sm, uint32_t bytes);    // payload bytes towards L2 (a header comes on top); when it is at the slice
   Tick response(Tick at, uint16_t sm, uint32_t bytes);   // of one that is at the GPC's port at `at`: when its last byte is at the SM
-  Tick response_time(uint32_t bytes) const { return bytes * in_byte_; }                // that response() takes when no port is busy
+  Tick response_time(uint32_t bytes) const { return in_.time(bytes); }  // that response() takes when no port is busy
   Tick response_latency() const { return response_latency_; }
   Tick injection_free(uint16_t sm) const { return sms_[sm].out.free; }
   void reset();
@@ -25,7 +25,8 @@ class Noc {
   struct Ports {
     Server out, in;
   };
-  Tick out_byte_, in_byte_, gpc_out_byte_, gpc_in_byte_, request_latency_, response_latency_;  // ticks (a byte)
+  Width out_, in_, gpc_out_, gpc_in_;
+  Tick request_latency_, response_latency_;
   uint32_t header_bytes_;
   std::vector<uint16_t> gpc_of_sm_;
   std::vector<Ports> sms_, gpcs_;

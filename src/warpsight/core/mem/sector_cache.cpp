@@ -4,7 +4,8 @@
 
 namespace ws {
 
-SectorCache::SectorCache(uint64_t bytes, uint32_t ways, const std::string& policy) : ways_(ways), policy_(make_replacement(policy)) {
+SectorCache::SectorCache(uint64_t bytes, uint32_t ways, const std::string& policy, uint32_t streams)
+    : ways_(ways), streams_(streams), policy_(make_replacement(policy)) {
   if (ways == 0 || ways > 64) throw std::invalid_argument("a cache needs 1 to 64 ways, not " + std::to_string(ways));
   resize(bytes);
 }

@@ -30,7 +30,8 @@ struct LineState {
 
 class SectorCache {
  public:
-  SectorCache(uint64_t bytes, uint32_t ways, const std::string& policy);  // std::invalid_argument when not even one set fits
+  // `streams`: numbers that are equal modulo this belong to one stream of lines. std::invalid_argument when not even one set fits.
+  SectorCache(uint64_t bytes, uint32_t ways, const std::string& policy, uint32_t streams = 1);
   void resize(uint64_t bytes);                                             // drops all contents
 
   // `number` stands for a line: it decides the set, and its low 32 bits are the tag. Numbers of the lines that one cache holds should be dense: a slice
@@ -62,16 +63,17 @@ class SectorCache {
   uint32_t slots() const { return sets_ * ways_; }
 
  private:
-  // Any number of sets: the number rotated by a mix of its upper part, so that neither consecutive lines nor power-of-two strides crowd.
+  // Any number of sets. The lines of each stream of numbers are consecutive; a stream's upper part and its index rotate it, so that neither strides
+  // crowd nor does one stream alone leave sets empty.
   uint32_t set_of(uint64_t number) const {
-    const uint64_t upper = number / sets_;
-    return static_cast<uint32_t>((number % sets_ + (upper * 0x9E3779B97F4A7C15ull >> 40)) % sets_);
+    const uint64_t in_stream = number / streams_, upper = in_stream / sets_;
+    return static_cast<uint32_t>((in_stream % sets_ + (upper * 0x9E3779B97F4A7C15ull >> 40) + number % streams_ * (sets_ / streams_)) % sets_);
   }
 
   static constexpr uint32_t kNoTag = ~uint32_t{0};
   static uint32_t tag_of(uint64_t number) { return static_cast<uint32_t>(number); }
 
-  uint32_t ways_, sets_ = 0;
+  uint32_t ways_, streams_, sets_ = 0;
   std::unique_ptr<Replacement> policy_;
   std::vector<uint32_t> tags_;
   std::vector<LineState> states_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
+#include <string>
 
 #include "mem/port.h"
 
@@ -45,6 +46,19 @@ struct Server {
     busy += service;
     return start;
   }
+};
+
+// How long a port of some width is busy. A byte's time need not be a whole number of ticks.
+class Width {
+ public:
+  // `key` names the GPU file's entry: bytes per period of a clock, more than 0.
+  Width(const Config& config, const std::string& key, Tick period) : byte_(static_cast<double>(period) / config.real(key)) {
+    if (!(config.real(key) > 0)) throw std::invalid_argument(key + " must be positive");
+  }
+  Tick time(uint32_t bytes) const { return static_cast<Tick>(std::llround(byte_ * bytes)); }
+
+ private:
+  double byte_;
 };
 
 }  // namespace ws

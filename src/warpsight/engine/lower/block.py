@@ -109,6 +109,7 @@ class Function:
     blocks: list[Block]
     fixed: dict[str, Slot] = field(default_factory=dict)
     callees: list[str] = field(default_factory=list)
+    shared_names: set[str] = field(default_factory=set)  # shared variables whose addresses it uses
     fresh: int = 0
 
     def ops(self) -> Iterator[Op]:

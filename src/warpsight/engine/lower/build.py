@@ -231,6 +231,7 @@ class _Builder:
         if variable is None:
             raise unsupported(instruction, self.kernel, f"'{name}' is no variable with an address here")
         if variable.space == "shared":
+            self.function.shared_names.add(name)
             return Imm("int", places.shared.offsets[shared_key(self.kernel, variable, own is not None)] + symbol.offset)
         if variable.space in ("global", "const") and own is None:
             return Imm("int", places.options.address_of(name) + symbol.offset)

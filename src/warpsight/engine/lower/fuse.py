@@ -21,7 +21,7 @@ _INPUTS = (0xF0, 0xCC, 0xAA)
 
 def fuse(function: Function) -> None:
     """Joins pairs until there are none; the first of a pair goes away when nothing else reads it."""
-    for join in (_wide, _multiply_add, _compare, _logic, _logic):
+    for join in (_extended, _wide, _multiply_add, _compare, _logic, _logic):
         defs = Definitions(function)
         readers = _readers(function)
         for block in function.blocks:
@@ -63,6 +63,18 @@ def _all_join(definition: Op, readers: Readers, joins: Callable[[Op], bool]) -> 
 def _is(op: Op, opcode: str, *types: str) -> bool:
     """A two- or three-operand integer operation of one of the types, without further modifiers."""
     return op.opcode == opcode and len(op.modifiers) == 1 and op.modifiers[0] in types
+
+
+def _extended(op: Op, place: Place, defs: Definitions, readers: Readers) -> None:
+    """Products of 32-bit values that were extended to 64 bits: mul.wide."""
+    by_shift = op.opcode == "shl" and op.modifiers == ("b64",) and isinstance(op.src[1], Imm) and 0 <= int(op.src[1].value) < 31
+    if not by_shift and not (op.opcode == "mul" and op.modifiers in (("lo", "s64"), ("lo", "u64"))):
+        return
+    found = dict(_sources(op, place, defs, lambda d: d.opcode == "cvt" and d.modifiers in (("s64", "s32"), ("u64", "u32"))))
+    if 0 not in found or (not by_shift and (1 not in found or found[0].modifiers != found[1].modifiers)):
+        return
+    second = bits(1 << int(op.src[1].value)) if by_shift and isinstance(op.src[1], Imm) else found[1].src[0]
+    op.reform("mul", ("wide", found[0].modifiers[1]), op.dst, [found[0].src[0], second])
 
 
 def _wide(op: Op, place: Place, defs: Definitions, readers: Readers) -> None:

@@ -14,6 +14,8 @@ from .fuse import fuse
 from .layout import SharedLayout, frame_places, offsets_of, round_up
 from .liveness import liveness, pressure
 from .options import LowerOptions
+from .predicate import predicate
+from .price import price
 from .simplify import simplify
 
 MIN_REGISTERS = 16  # what ptxas 13.0 gives the smallest kernel on sm_90 (measured)
@@ -49,8 +51,14 @@ def _optimise(function: Function, options: LowerOptions) -> None:
         simplify(function)
     if "fuse" in on:
         fuse(function)
+    if "predicate" in on:
+        predicate(function)
+        if "order" in on:
+            cfg.order(function)
     if "coalesce" in on:
         coalesce(function)
+    if "price" in on:
+        price(function)
 
 
 def _reachable(kernel: Kernel, module: PtxModule) -> dict[str, Kernel]:

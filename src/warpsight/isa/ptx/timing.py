@@ -1,9 +1,9 @@
 """What an instruction costs: PTX forms to timing entries, after what ptxas 13.0 makes of them for sm_90.
 
-An entry is a sequence of operation classes (docs/architecture.md, "Timing of an instruction"): the classes are the rows `[op.NAME]` of a GPU file. `+`
-joins classes that issue one behind the other, `3*ffma` repeats one, `chain(...)` says that each waits for the one before, "" is an instruction
-that hardware does not execute. The sequences were read off ptxas's code (measured: the listings of micro-benchmarks that hold one PTX
-instruction over and over, and of single-instruction kernels); those with several paths give the one of ordinary operands.
+An entry is a sequence of operation classes (docs/architecture.md, "Timing of an instruction"); the classes are the rows `[op.NAME]` of a GPU file. `+`
+joins classes that issue one behind the other, `3*ffma` repeats one, `chain(...)` around an entry says that each class waits for the one before,
+"" is an instruction that hardware does not execute. Every sequence is what ptxas 13.0.88 -arch=sm_90 emits for a kernel with that one instruction
+(measured by disassembly); slow paths that ordinary operands do not take are left out.
 """
 
 from __future__ import annotations
@@ -15,62 +15,103 @@ from functools import lru_cache
 from ...semantics import Form
 
 Modifiers = tuple[str, ...]
+Rule = Callable[[Modifiers, str], str]
 
-# Opcodes whose entry follows from the type's width and kind: (16- and 32-bit integers, 64-bit integers, f32, f64, f16 and bf16).
+# By type: 32-bit integers and bits, 64-bit ones, f32, f64, f16 and bf16 with their pairs. "-": there is no such instruction.
 _BY_TYPE: dict[str, tuple[str, str, str, str, str]] = {
     "add": ("iadd3", "iadd3+iadd3_x", "fadd", "dadd", "hadd2"),
     "sub": ("iadd3", "iadd3+iadd3_x", "fadd", "dadd", "hadd2"),
-    "addc": ("iadd3_x", "iadd3_x+iadd3_x", "", "", ""),
-    "subc": ("iadd3_x", "iadd3_x+iadd3_x", "", "", ""),
-    "mul": ("imad", "imad_wide+imad+imad+iadd3", "fmul", "dmul", "hmul2"),
-    "mad": ("imad", "imad_wide+imad+imad+iadd3", "ffma", "dfma", "hfma2"),
-    "madc": ("imad", "imad_wide+imad+imad+iadd3", "", "", ""),
-    "fma": ("", "", "ffma", "dfma", "hfma2"),
-    "min": ("vimnmx", "isetp+isetp_x+sel+sel", "fmnmx", "chain(dsetp+fsel)+sel", "hmnmx2"),
-    "max": ("vimnmx", "isetp+isetp_x+sel+sel", "fmnmx", "chain(dsetp+fsel)+sel", "hmnmx2"),
-    "abs": ("iabs", "chain(isetp+iadd3+iadd3_x)+sel+sel", "fadd", "dadd", "hadd2"),
+    "addc": ("iadd3_x", "iadd3_x+iadd3_x", "-", "-", "-"),
+    "subc": ("iadd3_x", "iadd3_x+iadd3_x", "-", "-", "-"),
+    "mul": ("imad", "imad+imad+imad_wide+iadd3", "fmul", "dmul", "hmul2"),
+    "mad": ("imad", "imad+imad+imad_wide+iadd3", "ffma", "dfma", "hfma2"),
+    "madc": ("imad_x", "imad+imad+imad_wide+iadd3_x", "-", "-", "-"),
+    "fma": ("-", "-", "ffma", "dfma", "hfma2"),
+    "min": ("vimnmx", "chain(isetp+isetp+sel)+sel", "fmnmx", "chain(dsetp+fsel+sel)+3*mov+lop3", "hmnmx2"),
+    "abs": ("iabs", "chain(isetp+iadd3+iadd3_x+sel)+sel", "fadd", "dadd", "hadd2"),
     "neg": ("iadd3", "iadd3+iadd3_x", "fadd", "dadd", "hadd2"),
-    "sad": ("chain(vabsdiff+iadd3)", "chain(isetp+isetp_x+iadd3+iadd3_x+iadd3+iadd3_x)", "", "", ""),
-    "and": ("lop3", "2*lop3", "", "", ""),
-    "or": ("lop3", "2*lop3", "", "", ""),
-    "xor": ("lop3", "2*lop3", "", "", ""),
-    "not": ("lop3", "2*lop3", "", "", ""),
-    "cnot": ("chain(isetp+sel)", "chain(isetp+isetp_x+sel)", "", "", ""),
-    "shl": ("shf", "2*shf", "", "", ""),
-    "shr": ("shf", "2*shf", "", "", ""),
-    "setp": ("isetp", "chain(isetp+isetp_x)", "fsetp", "dsetp", "hsetp2"),
-    "set": ("chain(isetp+sel)", "chain(isetp+isetp_x+sel)", "chain(fsetp+sel)", "chain(dsetp+sel)", "hset2"),
+    "sad": ("vabsdiff", "chain(isetp+isetp+iadd3+iadd3_x+iadd3+iadd3_x)", "-", "-", "-"),
+    "and": ("lop3", "2*lop3", "-", "-", "-"),
+    "not": ("lop3", "2*lop3", "-", "-", "-"),
+    "cnot": ("chain(isetp+sel)", "chain(isetp+isetp+sel)+mov", "-", "-", "-"),
+    "shl": ("shf", "2*shf", "-", "-", "-"),
+    "setp": ("isetp", "chain(isetp+isetp)", "fsetp", "dsetp", "hsetp2"),
+    "set": ("chain(isetp+sel)", "chain(isetp+isetp+sel)", "chain(fsetp+sel)", "chain(dsetp+sel)", "chain(hsetp2+sel)"),
     "selp": ("sel", "2*sel", "fsel", "2*fsel", "sel"),
-    "slct": ("chain(isetp+sel)", "chain(isetp+sel)+sel", "chain(isetp+fsel)", "chain(isetp+fsel)+fsel", ""),
-    "popc": ("popc", "chain(popc+popc+iadd3)", "", "", ""),
-    "clz": ("chain(flo+iadd3)", "chain(isetp+sel+flo+iadd3)", "", "", ""),
-    "bfind": ("flo", "chain(flo+flo+isetp+sel)", "", "", ""),
-    "brev": ("brev", "2*brev", "", "", ""),
-    "bfe": ("chain(prmt+shf+sgxt)", "chain(3*shf+3*lop3)", "", "", ""),
-    "bfi": ("chain(bmsk+shf+lop3)", "chain(4*shf+4*lop3)", "", "", ""),
-    "copysign": ("", "", "lop3", "lop3", ""),
-    "testp": ("", "", "chain(fadd+fsetp)", "chain(dadd+dsetp)", ""),
-    "ex2": ("", "", "mufu", "", "chain(2*mufu16)"),
-    "tanh": ("", "", "mufu", "", "chain(2*mufu16)"),
-    "lg2": ("", "", "mufu", "", ""),
-    "sin": ("", "", "chain(fmul+mufu)", "", ""),
-    "cos": ("", "", "chain(fmul+mufu)", "", ""),
-    "rsqrt": ("", "", "mufu", "chain(mufu+dmul+4*dfma)", ""),
+    "slct": ("chain(isetp+sel)", "chain(isetp+sel)+sel", "chain(isetp+fsel)", "chain(isetp+fsel)+fsel", "-"),
+    "popc": ("popc", "chain(popc+popc+iadd3)", "-", "-", "-"),
+    "clz": ("chain(flo+iadd3)", "chain(isetp+sel+flo+iadd3)+iadd3+mov", "-", "-", "-"),
+    "bfind": ("flo", "chain(isetp+bra+flo+iadd3)", "-", "-", "-"),
+    "brev": ("brev", "2*brev", "-", "-", "-"),
+    "bfe": ("chain(shf+sgxt)", "chain(shf+iadd3+iadd3_x+lop3+shf)+3*shf+lop3", "-", "-", "-"),
+    "bfi": ("chain(shf+lop3)", "chain(shf+lop3)+shf+2*lop3", "-", "-", "-"),
+    "copysign": ("-", "-", "lop3", "lop3", "-"),
+    "testp": ("-", "-", "chain(lop3+isetp)", "chain(lop3+isetp+isetp)", "-"),
     "mov": ("mov", "2*mov", "mov", "2*mov", "mov"),
 }
+for _opcode, _like in (("max", "min"), ("or", "and"), ("xor", "and"), ("shr", "shl")):
+    _BY_TYPE[_opcode] = _BY_TYPE[_like]
+
+# 16-bit integers live in 32-bit registers; what needs their upper half extended first costs more than _BY_TYPE says.
+_NARROW = {"mul": "chain(prmt+imad)+prmt", "mad": "chain(prmt+imad)+2*prmt", "sub": "chain(prmt+iadd3)", "sad": "chain(prmt+vabsdiff)+prmt"}
 
 _FIXED: dict[str, str] = {
-    "cvta": "", "isspacep": "chain(iadd3+isetp)", "lop3": "lop3", "shf": "shf", "prmt": "prmt", "bmsk": "bmsk", "szext": "sgxt", "fns": "chain(popc+20*lop3)",
-    "dp4a": "idp", "dp2a": "idp", "mul24": "chain(2*sgxt+imad)", "mad24": "chain(2*sgxt+imad)", "shfl": "shfl", "vote": "vote", "activemask": "vote",
-    "elect": "elect", "bra": "bra", "brx": "chain(ldc+brx)", "call": "call", "ret": "ret", "exit": "exit", "trap": "bpt", "brkpt": "bpt",
-    "nanosleep": "nanosleep", "pmevent": "nop", "griddepcontrol": "nop", "prefetch": "cctl", "prefetchu": "cctl", "discard": "cctl", "applypriority": "cctl",
-    "createpolicy": "mov", "barrier": "bar", "ldu": "ldg",
+    "lop3": "lop3", "shf": "shf", "prmt": "prmt", "bmsk": "bmsk", "szext": "sgxt", "dp4a": "idp", "dp2a": "idp", "mul24": "chain(sgxt+imad)+sgxt",
+    "mad24": "chain(sgxt+imad)+sgxt", "fns": "chain(shf+lop3+4*popc+5*isetp+8*iadd3+3*sel+5*shf+4*sgxt)", "isspacep": "qspc", "createpolicy": "mov",
+    "shfl": "shfl", "vote": "vote", "activemask": "vote", "elect": "chain(elect+mov)", "redux": "chain(redux+mov)", "barrier": "bar",
+    "bra": "bra", "brx": "chain(ldc+brx)", "call": "call", "ret": "ret", "exit": "exit", "trap": "bpt", "brkpt": "bpt", "nanosleep": "nanosleep",
+    "pmevent": "nop", "griddepcontrol": "nop", "prefetch": "cctl", "prefetchu": "cctl", "discard": "cctl", "applypriority": "cctl", "ldu": "ldg",
 }  # fmt: skip
+
+# Functions of one float: with .ftz; without, where subnormals are scaled before and after.
+_FLOAT_FUNCTIONS = {
+    "rcp": ("mufu", "chain(fsetp+fsel+fmul+mufu+fmul)+fsetp+fsel"),
+    "sqrt": ("mufu", "chain(fsetp+fmul+mufu+fmul)"),
+    "rsqrt": ("mufu", "chain(fsetp+fmul+mufu+fmul)"),
+    "lg2": ("mufu", "chain(fsetp+fmul+mufu+fadd)"),
+    "ex2": ("mufu", "chain(fsetp+fmul+mufu+fmul)"),
+    "tanh": ("mufu", "mufu"),
+    "sin": ("chain(fmul+mufu)", "chain(fmul+mufu)"),
+    "cos": ("chain(fmul+mufu)", "chain(fmul+mufu)"),
+}
+_RCP_RN = "chain(iadd3+lop3+isetp+bra+mufu+ffma+fadd+ffma)"
+_SQRT_RN = "chain(iadd3+isetp+bra+mufu+fmul+ffma+ffma)+fmul"
+_DIV_RN = "chain(mufu+5*ffma)+fchk+bra"
+_RCP_RN64 = "chain(mufu+5*dfma)+2*iadd3+fsetp+bra"
+_RSQRT64 = "chain(mufu+2*dmul+3*dfma)+3*mov+iadd3+isetp+bra"
+_SQRT_RN64 = "chain(mufu+3*dmul+5*dfma)+3*mov+2*iadd3+isetp+bra"
+_DIV_RN64 = "chain(mufu+7*dfma+dmul)+3*mov+2*fsetp+ffma+bra"
+
+# Integer division by reciprocal.
+_DIVIDE = {
+    ("div", "u32"): "chain(i2f+mufu+iadd3+f2i+iadd3+imad+imad_hi+imad_hi+imad+isetp+iadd3+isetp+iadd3)+iadd3+isetp+lop3+mov",
+    ("rem", "u32"): "chain(i2f+mufu+iadd3+f2i+mov+imad+imad_hi+imad_hi+imad+isetp+iadd3+isetp+iadd3)+mov+isetp+lop3",
+    ("div", "s32"): "chain(iabs+i2f+mufu+iadd3+f2i+mov+imad+imad_hi+imad_hi+imad+isetp+iadd3+isetp+iadd3+iadd3)+2*iabs+2*mov+2*lop3+2*isetp+iadd3",
+    ("rem", "s32"): "chain(iabs+i2f+mufu+iadd3+f2i+mov+imad+imad_hi+imad_hi+imad+isetp+iadd3+isetp+iadd3+iadd3)+2*iabs+2*mov+lop3+2*isetp",
+    ("div", "64"): "call+chain(i2f+mufu+iadd3+f2i+20*imad_wide+17*iadd3+6*isetp+8*sel)+11*imad+3*mov+ret",
+    ("rem", "64"): "call+chain(i2f+mufu+iadd3+f2i+19*imad_wide+14*iadd3+6*isetp+6*sel)+11*imad+5*mov+ret",
+    ("div", "16"): "call+chain(i2f+mufu+fmul+f2i)+4*prmt+lop3+mov+ret",
+    ("rem", "16"): "call+chain(i2f+mufu+fmul+f2i+imad)+4*prmt+lop3+mov+ret",
+}  # fmt: skip
+_MUL_HI64 = {"u": "3*imad_wide+chain(iadd3_x+iadd3+imad_wide)+mov", "s": "3*imad_wide+chain(3*iadd3+iadd3_x+imad_wide)+2*isetp+2*iadd3_x+4*sel"}
+
+# Special registers: read through the special-register bus, from the constant bank of the launch, or from a counter (CS2R).
+_CONSTANT_SPECIALS = ("%ntid", "%nctaid", "%nsmid", "%nwarpid", "%dynamic_smem_size", "%total_smem_size", "%aggr_smem_size", "%envreg")
+_COUNTER_SPECIALS = ("%clock", "%globaltimer")
 
 
 def entry_for(opcode: str, modifiers: Modifiers, form: Form) -> str:
-    """The timing entry of an instruction by itself. Lowering prices what ptxas fuses (engine/lower/price.py)."""
+    """The timing entry of an instruction by itself. Lowering prices what ptxas joins (engine/lower/price.py)."""
     return _entry(opcode, modifiers, form.name)
+
+
+def special_entry(name: str) -> str:
+    """Of a mov from the special register `name`."""
+    if name.startswith(_COUNTER_SPECIALS):
+        return "cs2r"
+    if name.startswith(_CONSTANT_SPECIALS):
+        return "ldc"
+    return "chain(s2r+shf)+sgxt" if name == "%warpid" else "s2r"
 
 
 def _kind_of(type: str) -> int:
@@ -81,62 +122,72 @@ def _kind_of(type: str) -> int:
         return 3
     if type in ("f16", "bf16", "f16x2", "bf16x2"):
         return 4
-    return 1 if type.endswith("64") and not type.endswith("x64") else 0
+    return 1 if type in ("b64", "u64", "s64") else 0
 
 
 @lru_cache(maxsize=65536)
 def _entry(opcode: str, modifiers: Modifiers, form: str) -> str:
-    special = _SPECIAL.get(opcode)
-    if special is not None:
-        return special(modifiers, form)
+    rule = _RULES.get(opcode)
+    if rule is not None:
+        return rule(modifiers, form)
     if opcode in _FIXED:
         return _FIXED[opcode]
-    if opcode in _BY_TYPE:
-        return _BY_TYPE[opcode][_kind_of(modifiers[-1] if modifiers else "")]
-    raise AssertionError(f"no timing entry for {opcode}.{'.'.join(modifiers)}")
+    type = modifiers[-1] if modifiers else ""
+    if opcode in _NARROW and type[1:] == "16" and _kind_of(type) == 0:
+        return _NARROW[opcode]
+    if opcode not in _BY_TYPE:
+        raise AssertionError(f"no timing entry for {opcode}.{'.'.join(modifiers)}")
+    return _BY_TYPE[opcode][_kind_of(type)]
 
 
-def _mul(opcode: str) -> Callable[[Modifiers, str], str]:
-    def entry(modifiers: Modifiers, form: str) -> str:
-        type = modifiers[-1]
+def _multiply(opcode: str) -> Rule:
+    def rule(modifiers: Modifiers, form: str) -> str:
+        type = next(m for m in reversed(modifiers) if m != "cc")
+        bits = type[1:]
+        if _kind_of(type) > 1:
+            return _BY_TYPE[opcode][_kind_of(type)]
+        if bits == "16":
+            return _NARROW["mul" if opcode == "mul" else "mad"] + ("+shf" if "hi" in modifiers else "")
         if "wide" in modifiers:
-            return "imad_wide" if type[1:] == "32" else "imad"
-        if "hi" in modifiers and _kind_of(type) == 0:
-            return "imad_hi" if type[1:] == "32" else "chain(imad+shf)"
+            return "imad_wide"
         if "hi" in modifiers:
-            return "4*imad_wide+iadd3+iadd3_x"
+            return _MUL_HI64[type[0]] if bits == "64" else "imad_hi"
         return _BY_TYPE[opcode][_kind_of(type)]
 
-    return entry
+    return rule
 
 
-def _div(modifiers: Modifiers, form: str) -> str:
-    type = modifiers[-1]
-    if type == "f32":
-        return (
-            "chain(mufu+fmul)"
-            if "approx" in modifiers
-            else "chain(fmul+mufu+2*fmul)"
-            if "full" in modifiers
-            else "chain(mufu+5*ffma)+fchk+bra"
-        )
-    if type == "f64":
-        return "chain(mufu+7*dfma+dmul)+2*mov+fsetp+bra"
-    if type.endswith("64"):
-        return "chain(isetp+bra+i2f+mufu+iadd3+f2i+12*imad_wide+12*iadd3)"
-    return "chain(i2f+mufu+iadd3+f2i+iadd3+imad+imad_hi+imad_hi+imad+isetp+iadd3+isetp+iadd3)"
+def _division(opcode: str) -> Rule:
+    def rule(modifiers: Modifiers, form: str) -> str:
+        type = modifiers[-1]
+        if type == "f64":
+            return _DIV_RN64
+        if type == "f32":
+            if "approx" in modifiers:
+                return "chain(mufu+fmul)" if "ftz" in modifiers else "chain(fsetp+fmul+mufu+fmul)+fmul"
+            return "chain(fsetp+fmul+mufu+fmul)+fsetp+3*fmul" if "full" in modifiers else _DIV_RN
+        return _DIVIDE[opcode, type] if type[1:] == "32" else _DIVIDE[opcode, type[1:]]
+
+    return rule
 
 
-def _rcp(modifiers: Modifiers, form: str) -> str:
-    if modifiers[-1] == "f64":
-        return "chain(mufu+4*dfma)+bra"
-    return "mufu" if "approx" in modifiers else "chain(mufu+2*ffma)+iadd3+isetp+bra"
+def _float_function(opcode: str) -> Rule:
+    rounded = {("rcp", "f32"): _RCP_RN, ("sqrt", "f32"): _SQRT_RN, ("rcp", "f64"): _RCP_RN64, ("sqrt", "f64"): _SQRT_RN64, ("rsqrt", "f64"): _RSQRT64}
+
+    def rule(modifiers: Modifiers, form: str) -> str:
+        type = modifiers[-1]
+        if type == "f64" and opcode == "rcp" and "approx" in modifiers:
+            return "mufu"
+        if type == "f64" or (type == "f32" and "approx" not in modifiers and (opcode, type) in rounded):
+            return rounded[opcode, type]
+        if _kind_of(type) == 4:
+            return "chain(mufu+mufu+prmt)" if type.endswith("x2") else "mufu"
+        return _FLOAT_FUNCTIONS[opcode][0 if "ftz" in modifiers else 1]
+
+    return rule
 
 
-def _sqrt(modifiers: Modifiers, form: str) -> str:
-    if modifiers[-1] == "f64":
-        return "chain(mufu+dmul+6*dfma)+bra"
-    return "mufu" if "approx" in modifiers else "chain(mufu+fmul+fmul+3*ffma)+iadd3+isetp+bra"
+_INTEGER = re.compile(r"[bus](8|16|32|64)")
 
 
 def _cvt(modifiers: Modifiers, form: str) -> str:
@@ -144,105 +195,134 @@ def _cvt(modifiers: Modifiers, form: str) -> str:
     if "pack" in modifiers:
         return "i2ip"
     to, source = types[0], types[1]
-    float_to, float_from = _kind_of(to) > 1, _kind_of(source) > 1
-    wide = to.endswith("64") or source.endswith("64")
-    if not float_to and not float_from:
+    to_integer, from_integer = _INTEGER.fullmatch(to), _INTEGER.fullmatch(source)
+    if to_integer and from_integer:
         return _cvt_integers(to, source, "sat" in modifiers)
-    if float_to and not float_from:
-        return "i2f64" if wide else "i2fp" if to == "f32" and source[1:] == "32" else "i2f"
-    if float_from and not float_to:
-        return "f2i64" if wide else "f2i"
+    if to_integer:
+        wide = "f2i64" if "64" in (to[1:], source[1:]) else "f2i"
+        return wide + {"u8": "+lop3", "s8": "+2*prmt"}.get(to, "")
+    if from_integer:
+        if "64" in (to[1:], source[1:]):
+            return "i2f64"
+        if to == "f32" and source in ("u8", "u16", "u32", "s32"):
+            return "chain(lop3+i2fp)" if source == "u8" else "i2fp"
+        return "i2f"
     if any(m in modifiers for m in ("rni", "rzi", "rmi", "rpi")):
-        return "frnd"
-    if wide:
-        return "f2f64"
+        return "f2f64" if to == "f64" else "frnd"
+    if "f64" in (to, source):
+        return "f2f64" if to != source else "dadd"
     if to == "tf32":
-        return "chain(iadd3+lop3+fsetp)"
-    if to.endswith("x2"):
-        return "f2fp"
-    if to == source:
-        return "fadd" if to == "f32" else "hadd2"
+        return "chain(fsetp+iadd3+lop3)+mov"
     if to == "f32":
-        return "hadd2" if source == "f16" else "shf"
-    return "f2fp"
+        return {"f32": "fadd", "f16": "hadd2", "bf16": "shf"}[source]
+    return "hadd2" if to == source else "f2fp"
 
 
 def _cvt_integers(to: str, source: str, saturates: bool) -> str:
-    if saturates:
-        return "chain(2*vimnmx)"
     to_bits, from_bits = int(to[1:]), int(source[1:])
-    if to_bits <= from_bits and to_bits >= 32:
-        return "" if to_bits == 32 or from_bits == 64 else "mov"
-    if to_bits < 32 and to_bits <= from_bits:
-        return "prmt" if to_bits == 16 else "lop3" if to[0] == "u" else "prmt"
-    narrow = "" if from_bits == 32 else "prmt" if source[0] == "s" else "lop3"
-    if to_bits == 64:
-        upper = "shf" if source[0] == "s" else "mov"
-        return f"{narrow}+{upper}" if narrow else upper
-    return narrow or "mov"
+    if saturates:
+        return "chain(vimnmx+vimnmx)" if from_bits >= 32 or to_bits < from_bits else "prmt"
+    if to_bits <= from_bits:
+        return "" if to_bits >= 16 or to == source else "lop3" if to[0] == "u" else "2*prmt"
+    narrow = {8: "prmt" if source[0] == "s" else "lop3", 16: "prmt" if source[0] == "s" else "", 32: ""}[from_bits]
+    upper = "" if to_bits < 64 else "shf" if source[0] == "s" else "mov"
+    both = [x for x in (narrow, upper) if x]
+    return f"chain({'+'.join(both)})" if len(both) > 1 else "".join(both)
 
 
-def _memory(name: str) -> Callable[[Modifiers, str], str]:
-    names = {"global": "g", "shared": "s", "local": "l", "const": "c"}
+def _ordered(access: str, modifiers: Modifiers) -> str:
+    """The fences that ptxas puts around an access with an order stronger than relaxed, listed before it: the core wants the access last."""
+    scope = next((m for m in modifiers if m in ("cluster", "gpu", "sys")), "cta")
+    before = any(m in modifiers for m in ("release", "acq_rel", "sc"))
+    after = any(m in modifiers for m in ("acquire", "acq_rel", "sc"))
+    if scope == "cta":
+        return f"membar_cta+{access}" if before else access
+    return (f"membar_{'sys' if scope == 'sys' else 'gpu'}+errbar+errbar+" if before else "") + ("cctl+" if after else "") + access
 
-    def entry(modifiers: Modifiers, form: str) -> str:
-        space = next((m.partition("::")[0] for m in modifiers if m.partition("::")[0] in (*names, "param")), "generic")
+
+def _space(modifiers: Modifiers) -> str:
+    return next((m.partition("::")[0] for m in modifiers if m.partition("::")[0] in ("global", "shared", "local", "const", "param")), "")
+
+
+def _memory(name: str) -> Rule:
+    letters = {"global": "g", "shared": "s", "local": "l", "const": "c", "": ""}
+
+    def rule(modifiers: Modifiers, form: str) -> str:
+        space = _space(modifiers)
         if space == "param":
-            return "" if name == "ld" else "st"
-        return name + names.get(space, "")
+            return "ldc"
+        return _ordered(name + letters[space], modifiers)
 
-    return entry
-
-
-def _atom(modifiers: Modifiers, form: str) -> str:
-    shared = any(m.startswith("shared") for m in modifiers)
-    type = modifiers[-1]
-    if not shared:
-        return "atomg"
-    if _kind_of(type) > 1:
-        return "lds+chain(fadd+atoms)+isetp+bra"
-    return "atoms"
+    return rule
 
 
-def _red(modifiers: Modifiers, form: str) -> str:
-    return _atom(modifiers, form) if any(m.startswith("shared") for m in modifiers) else "redg"
+def _atomic(name: str) -> Rule:
+    def rule(modifiers: Modifiers, form: str) -> str:
+        type = modifiers[-1]
+        if _space(modifiers) != "shared":
+            return _ordered(f"{name}g", modifiers)
+        if "add" in modifiers and _kind_of(type) == 2:
+            return "bssy+isetp+bra+bsync+chain(lds+fadd+atoms)"
+        if "add" in modifiers and _kind_of(type) == 3:
+            return "bssy+2*isetp+bra+bsync+chain(lds+dadd+atoms)"
+        if _kind_of(type) in (1, 4) and not ({"exch", "cas"} & set(modifiers)):
+            return "bssy+2*isetp+bra+bsync+chain(lds+iadd3+iadd3_x+atoms)"
+        return "atoms"
+
+    return rule
 
 
 def _match(modifiers: Modifiers, form: str) -> str:
     return "match_any" if "any" in modifiers else "match_all"
 
 
-def _redux(modifiers: Modifiers, form: str) -> str:
-    return "chain(redux+mov)"
-
-
 def _fence(modifiers: Modifiers, form: str) -> str:
+    if "proxy" in modifiers:
+        return "membar_gpu+fence_view"
     scope = next((m for m in modifiers if m in ("cta", "cluster", "gpu", "gl", "sys")), "cta")
     if scope == "cta":
         return "membar_cta"
-    return ("membar_sys" if scope == "sys" else "membar_gpu") + "+errbar+cctl"
+    return ("membar_sys" if scope == "sys" else "membar_gpu") + "+errbar+errbar+cctl"
 
 
 def _bar(modifiers: Modifiers, form: str) -> str:
-    return "warpsync" if "warp" in modifiers else "bar"
+    if "warp" in modifiers:
+        return "warpsync"
+    return "bar+b2r" if "red" in modifiers else "bar"
+
+
+def _cvta(modifiers: Modifiers, form: str) -> str:
+    """The window of shared memory is a constant; that of local memory lies in the stack's address."""
+    space = _space(modifiers)
+    if space == "local":
+        return "iadd3+iadd3_x"
+    return "2*mov" if space in ("shared", "param") else ""
 
 
 def _mov(modifiers: Modifiers, form: str) -> str:
+    """Packing 32-bit halves into a pair of registers, or taking them out, is a matter of register allocation."""
     type = modifiers[-1]
     if type == "pred":
         return "plop3"
     destinations, _, sources = form.partition(":")[2].partition("<")
-    if "," in destinations:
-        return "" if type != "b32" else "2*prmt"
-    if "," in sources:
-        return "" if type != "b32" else "prmt"
+    if "," in destinations or "," in sources:
+        return "" if type in ("b64", "b128") and "b16" not in form else "prmt"
     return "4*mov" if type == "b128" else _BY_TYPE["mov"][_kind_of(type)]
 
 
-_SPECIAL: dict[str, Callable[[Modifiers, str], str]] = {
-    "mul": _mul("mul"), "mad": _mul("mad"), "div": _div, "rem": lambda m, f: _div(m, f).removesuffix(")") + "+imad)", "rcp": _rcp, "sqrt": _sqrt,
-    "cvt": _cvt, "ld": _memory("ld"), "st": _memory("st"), "atom": _atom, "red": _red, "match": _match, "redux": _redux, "membar": _fence,
-    "fence": _fence, "bar": _bar, "mov": _mov,
+def _logic(opcode: str) -> Rule:
+    def rule(modifiers: Modifiers, form: str) -> str:
+        return "plop3" if modifiers[-1] == "pred" else _BY_TYPE[opcode][_kind_of(modifiers[-1])]
+
+    return rule
+
+
+_RULES: dict[str, Rule] = {
+    "mul": _multiply("mul"), "mad": _multiply("mad"), "madc": _multiply("madc"), "div": _division("div"), "rem": _division("rem"), "cvt": _cvt,
+    "ld": _memory("ld"), "st": _memory("st"), "atom": _atomic("atom"), "red": _atomic("red"), "match": _match, "membar": _fence, "fence": _fence,
+    "bar": _bar, "cvta": _cvta, "mov": _mov,
+    **{name: _float_function(name) for name in _FLOAT_FUNCTIONS},
+    **{name: _logic(name) for name in ("and", "or", "xor", "not")},
 }  # fmt: skip
 
 
@@ -262,4 +342,11 @@ def slots(entry: str) -> int:
     return len(classes(entry))
 
 
-__all__ = ["classes", "entry_for", "slots"]
+def all_entries() -> set[str]:
+    """Every entry that the tables here can give, for checks against a GPU file."""
+    found = {e for row in _BY_TYPE.values() for e in row if e != "-"} | set(_FIXED.values()) | set(_NARROW.values()) | set(_DIVIDE.values())
+    found |= {e for row in _FLOAT_FUNCTIONS.values() for e in row} | set(_MUL_HI64.values())
+    return found | {_RCP_RN, _SQRT_RN, _DIV_RN, _RCP_RN64, _RSQRT64, _SQRT_RN64, _DIV_RN64}
+
+
+__all__ = ["all_entries", "classes", "entry_for", "slots", "special_entry"]

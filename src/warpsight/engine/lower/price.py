@@ -1,0 +1,167 @@
+"""Timing entries of a function's operations: each instruction's own, changed where ptxas makes fewer instructions of several.
+
+An operation that becomes part of another costs nothing (entry "") and hands the registers it reads to that one (`through`). Patterns as ptxas 13.0
+-arch=sm_90 makes them (measured by disassembly).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...isa.ir import Imm, Instruction, Reg, Special, Sym
+from ...isa.ptx.timing import entry_for, special_entry
+from ...semantics import Form, Kind
+from .block import Block, Function, Op, predecessors
+from .defs import Definitions, Place
+
+_FLOAT_READERS = ("add", "sub", "mul", "fma", "mad", "setp", "set", "min", "max")
+_PAIR = "iadd3+iadd3_x"
+
+
+def price(function: Function) -> None:
+    for op in function.ops():
+        op.entry = _own(op)
+    _pair_parameters(function)
+    _Joiner(function).run()
+    if function.kernel.is_entry:
+        _add_prologue(function)
+
+
+def _own(op: Op) -> str:
+    if op.opcode == "mov" and len(op.src) == 1 and isinstance(op.src[0], Special):
+        return special_entry(op.src[0].name)
+    return entry_for(op.opcode, op.modifiers, op.form)
+
+
+def _pair_parameters(function: Function) -> None:
+    """Two 32-bit parameters side by side come with one load of 64 bits."""
+    loaded: dict[int, Op] = {}
+    for op in function.ops():
+        if op.form.memory is not None and op.form.memory.space == "param" and isinstance(op.src[0], Imm) and isinstance(op.src[1], Imm):
+            if op.form.memory.element_bytes == 4 and op.form.memory.elements == 1:
+                loaded.setdefault(int(op.src[0].value) + int(op.src[1].value), op)
+    for offset, op in loaded.items():
+        if offset % 8 == 4 and offset - 4 in loaded:
+            op.entry = ""
+
+
+class _Joiner:
+    """Finds what becomes part of its readers."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.defs = Definitions(function)
+        self.readers: dict[str, list[tuple[Op, Place]]] = {}
+        for block in function.blocks:
+            for position, op in enumerate(block.all_ops()):
+                for name in op.uses():
+                    self.readers.setdefault(name, []).append((op, (block, position)))
+
+    def run(self) -> None:
+        for block in self.function.blocks:
+            for position, op in enumerate(block.ops):
+                if op.form.pure and op.kind == Kind.ALU and len(op.dst) == 1 and isinstance(op.dst[0], Reg):
+                    for rule in _RULES:
+                        if rule(self, op, (block, position)):
+                            break
+
+    def joins(self, op: Op, place: Place, accepts: Callable[[Op], bool], single: bool = False) -> list[Op]:
+        """All readers of an operation's result, if each accepts it, reads that very result, and could read its sources instead."""
+        name = next(op.defs())
+        found = self.readers.get(name, [])
+        if not found or (single and len(found) > 1):
+            return []
+        for reader, at in found:
+            if not accepts(reader) or self.defs.reaches(name, at) is not op or not all(self.defs.same_value(s, place, at) for s in op.src):
+                return []
+        return [reader for reader, _ in found]
+
+    def fold(self, op: Op, readers: list[Op]) -> bool:
+        """The operation becomes part of its readers."""
+        if not readers:
+            return False
+        op.entry = ""
+        for reader in readers:
+            reader.through = tuple(dict.fromkeys((*reader.through, *op.uses(), *op.through)))
+        return True
+
+
+Rule = Callable[[_Joiner, Op, Place], bool]
+
+
+def _sum_of_three(j: _Joiner, op: Op, place: Place) -> bool:
+    """add or sub, then another: IADD3. One of its operands may be a literal."""
+    if op.entry != "iadd3" or op.guard is not None or op.opcode not in ("add", "sub", "neg"):
+        return False
+    literals = sum(isinstance(s, Imm) for s in op.src)
+
+    def accepts(reader: Op) -> bool:
+        return reader.entry == "iadd3" and reader.opcode in ("add", "sub") and not reader.through and literals + sum(isinstance(s, Imm) for s in reader.src) < 2
+
+    return j.fold(op, j.joins(op, place, accepts, single=op.opcode != "neg"))
+
+
+def _scaled_sum(j: _Joiner, op: Op, place: Place) -> bool:
+    """shl by a literal, then add, of 64 bits: LEA and LEA.HI.X."""
+    if op.opcode != "shl" or op.modifiers != ("b64",) or not isinstance(op.src[1], Imm):
+        return False
+    readers = j.joins(op, place, lambda r: r.entry == _PAIR and r.opcode == "add")
+    for reader in readers:
+        reader.entry = "lea+lea_x"
+    return j.fold(op, readers)
+
+
+def _extended_sum(j: _Joiner, op: Op, place: Place) -> bool:
+    """Extension of 32 bits to 64, then add: the upper half is added as sign (LEA.HI.X.SX32) or zero."""
+    if op.opcode != "cvt" or op.modifiers not in (("s64", "s32"), ("u64", "u32"), ("s64", "u32"), ("u64", "s32")):
+        return False
+    return j.fold(op, j.joins(op, place, lambda r: r.entry == _PAIR and r.opcode in ("add", "sub")))
+
+
+def _float_sign(j: _Joiner, op: Op, place: Place) -> bool:
+    """neg and abs of floats are modifiers of the operand that reads them."""
+    if op.opcode not in ("neg", "abs") or not op.form.src[0].is_float:
+        return False
+    type = op.modifiers[-1]
+    return j.fold(op, j.joins(op, place, lambda r: r.opcode in _FLOAT_READERS and r.modifiers[-1] == type))
+
+
+def _predicate_not(j: _Joiner, op: Op, place: Place) -> bool:
+    """Predicates are negated where they are read."""
+    return op.opcode == "not" and op.modifiers == ("pred",) and j.fold(op, j.joins(op, place, lambda r: True))
+
+
+def _test_of_bits(j: _Joiner, op: Op, place: Place) -> bool:
+    """A logic operation compared with zero: LOP3 with a predicate result."""
+    if op.entry != "lop3" or op.opcode == "copysign":
+        return False
+
+    def accepts(reader: Op) -> bool:
+        return reader.opcode == "setp" and reader.modifiers[0] in ("eq", "ne") and reader.entry == "isetp" and any(
+            isinstance(s, Imm) and s.value == 0 for s in reader.src[:2])  # fmt: skip
+
+    readers = j.joins(op, place, accepts, single=True)
+    for reader in readers:
+        reader.entry = "lop3"
+    return j.fold(op, readers)
+
+
+_RULES: tuple[Rule, ...] = (_sum_of_three, _scaled_sum, _extended_sum, _float_sign, _predicate_not, _test_of_bits)
+
+
+def _add_prologue(function: Function) -> None:
+    """What every kernel does first: stack pointer, descriptor of global memory, base addresses in the CTA's part of shared memory."""
+    parts = ["ldc"]
+    memories = {op.form.memory.space for op in function.ops() if op.form.memory is not None}
+    if memories & {"global", "generic", "local"}:
+        parts.append("ldc")
+    if function.shared_names:
+        parts += ["s2r", "mov", "lea"] + ["iadd3", "lea"] * (len(function.shared_names) - 1)
+    head = Instruction(".entry", (), (Sym(function.name),), None, function.kernel.line)
+    op = Op(".entry", (), Form("entry:<", Kind.NOP, (), (), None, pure=False), [], [], None, head, "+".join(parts))
+    first = function.blocks[0]
+    if predecessors(function.blocks)[first]:
+        start = Block(len(function.blocks), next=first)
+        function.blocks.insert(0, start)
+        first = start
+    first.ops.insert(0, op)

@@ -111,18 +111,22 @@ def test_random_values(spelling: str, builder: str, data: st.DataObject) -> None
     check(builder, spelling, [np.array(c, np.uint64) for c in zip(*rows, strict=True)])
 
 
+@pytest.mark.parametrize("builder", BUILDERS)
 @pytest.mark.parametrize("type", ["f16", "bf16"])
-def test_half_fma_is_rounded_once(type: str) -> None:
-    """Products that lie a hair beside a tie of the sum: rounding the product's sum twice goes wrong there."""
+def test_half_fma_is_rounded_once(type: str, builder: str) -> None:
+    """A product that is a tie of the half type, and a sum too small to show in binary32 that decides it."""
     fmt = oracle.FORMATS[type]
-    rng = np.random.default_rng(5)
-    a, b = (rng.integers(0, fmt.infinity, 6000).astype(np.uint64) for _ in range(2))
-    c = rng.integers(0, 1 << fmt.bits, 6000).astype(np.uint64)
-    check("llvm", f"fma.rn.{type}", [a, b, c])
-    # 1 + u times 1 + u is 1 + 2u + u**2; added to a power of two at whose tie 2u lies, u**2 decides.
-    tie = fmt.one + ((fmt.fraction + 1) << fmt.fraction)
-    near = np.arange(fmt.one, fmt.one + 64, dtype=np.uint64)
-    check("llvm", f"fma.rn.{type}", [near, near, np.full(64, tie, np.uint64)])
+    bits, unit = fmt.fraction + 1, 1 << fmt.fraction
+    rows = []
+    for i in range(1, bits):
+        for scale in range(4):
+            x = fmt.one + (1 << (fmt.fraction - i)) + scale * unit  # (1 + 2**-i) * 2**scale; times (1 + 2**-(bits-i)) it ends in a tie
+            y = fmt.one + (1 << (fmt.fraction - (bits - i)))
+            rows += [(x, y, z) for z in (0, 1, fmt.sign | 1, 2, fmt.sign | 2)]
+            rows += [(x | fmt.sign, y, z) for z in (1, fmt.sign | 1)]
+    # Beside the tie from the other side: the product is half a unit of the sum, less 2**-(2 * fraction) of itself.
+    rows.append((fmt.one + 1, fmt.one - 2 - bits * unit, fmt.one + 1))
+    check(builder, f"fma.rn.{type}", [np.array(c, np.uint64) for c in zip(*rows, strict=True)])
 
 
 @pytest.mark.parametrize("spelling, types", [

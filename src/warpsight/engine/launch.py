@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
 from ..arguments import pack
-from ..errors import InputError
+from ..errors import ConfigError, InputError, KernelTimeout
 from ..isa import ir
 from ..launch import Dim3, Resources, Shape, check, dim3, occupancy, threads_of
-from ..report.result import LaunchResult, Lines
+from ..report.counters import Counters
+from ..report.result import LaunchResult, Lines, Samples
 from . import faults
 from .lower.layout import offsets_of
 
@@ -58,25 +59,25 @@ def prepare(module: Module, entry: ir.Kernel) -> Prepared:
 
     device = module.device
     image = lower(entry, module.ptx, LowerOptions(module.addresses.__getitem__, device.model.integer("sm.reserved_shared")))
+    image = replace(image, sizes=replace(image.sizes, registers=_registers(device, entry, image)))
     compiled = handlers().compile(image.wanted().items()) if device.interpreter == "llvm" else {}
     interpret = image.interpreter() if device.interpreter == "numpy" else None
-    return Prepared(image, image.bind(compiled), interpret, _resources(device, entry, image))
+    sizes, params = image.sizes, offsets_of(entry.params)[1]
+    needs = Resources(sizes.registers, sizes.static_shared, sizes.local_bytes, params, sizes.barriers, entry.directives)
+    return Prepared(image, image.bind(compiled), interpret, needs)
 
 
-def _resources(device: Device, entry: ir.Kernel, image: ProgramImage) -> Resources:
-    """Registers are an estimate of what ptxas would allocate; where a directive holds ptxas to fewer, it would spill instead."""
-    sizes, directives = image.sizes, entry.directives
-    registers = sizes.registers
+def _registers(device: Device, entry: ir.Kernel, image: ProgramImage) -> int:
+    """The lowering's estimate of what ptxas would allocate; where a directive holds ptxas to fewer, it would spill instead."""
+    registers, directives = image.sizes.registers, entry.directives
     if "maxnreg" in directives:
         registers = min(registers, directives["maxnreg"][0])
     most = directives.get("reqntid") or directives.get("maxntid")
     if most:
-        warps = -(-threads_of(dim3(most, ".maxntid")) // device.model.integer("device.warp_size"))
-        unit = device.model.integer("device.register_allocation_unit")
-        a_warp = device.model.integer("device.max_registers_per_block") // warps // unit * unit
-        registers = min(registers, a_warp // device.model.integer("device.warp_size"))
-    params = offsets_of(entry.params)[1]
-    return Resources(registers, sizes.static_shared, sizes.local_bytes, params, sizes.barriers, directives)
+        warp, unit = device.model.integer("device.warp_size"), device.model.integer("device.register_allocation_unit")
+        warps = -(-threads_of(dim3(most, ".maxntid")) // warp)
+        registers = min(registers, device.model.integer("device.max_registers_per_block") // warps // unit * unit // warp)
+    return registers
 
 
 def launch(
@@ -86,14 +87,15 @@ def launch(
     device = module.device
     if options.samples and not device.timing:
         raise InputError("samples need a device with timing")
-    run = _Run(module, entry, prepared, dim3(grid, "grid"), dim3(block, "block"), options)
-    check(entry.name, device.model, prepared.resources, run.grid, run.block, options.shared)
+    sizes = dim3(grid, "grid"), dim3(block, "block")
+    check(entry.name, device.model, prepared.resources, *sizes, options.shared)
     params = pack(entry, args, device)
+    run = _Run(module, entry, prepared, *sizes, options)
     reserved = device.model.integer("sm.reserved_shared")
     machine = _core.Machine(prepared.program, device.memory, run.grid, run.block, options.shared, params, reserved)
     if prepared.interpret is not None:
         machine.interpret_with(prepared.interpret)
-    return run.functional(machine)
+    return run.timed(machine) if device.timing else run.functional(machine)
 
 
 class _Run:
@@ -102,61 +104,77 @@ class _Run:
     def __init__(self, module: Module, entry: ir.Kernel, prepared: Prepared, grid: Dim3, block: Dim3, options: Options) -> None:
         self.device, self.entry, self.prepared, self.options = module.device, entry, prepared, options
         self.grid, self.block = grid, block
-        self.file = entry.file
-        self.stopped = ""  # which budget ended the kernel
+        self.fit = occupancy(self.device.model, prepared.resources, threads_of(block), options.shared)
+        self.start = time.perf_counter()
+        self.out_of_time = False
 
     def functional(self, machine: Any) -> LaunchResult:
-        fit = self._occupancy()
         if self.options.lines:
             machine.count_records()
-        start = time.perf_counter()
-        resident = fit.ctas * self.device.model.integer("device.sms")
-        finished = self._guarded(machine, lambda: machine.run(resident, self.options.budget_instructions or 0, self._poll(start)))
-        if not finished:
-            raise self._timeout(machine, machine.executed)
+        resident = self.fit.ctas * self.device.model.integer("device.sms")
+        budget = self.options.budget_instructions or 0
+        if not self._guarded(machine, lambda: machine.run(resident, budget, self._poll)):
+            raise self._timeout(machine)
         lines = self._lines({"executions": np.asarray(machine.per_record)}) if self.options.lines else None
-        return self._result(machine.executed, machine.thread_executed, time.perf_counter() - start, lines=lines)
+        return self._result(machine.executed, machine.thread_executed, lines=lines)
+
+    def timed(self, machine: Any) -> LaunchResult:
+        core, options = timing_core(self.device), self.options
+        if options.cold:
+            core.flush_caches()
+        budget = options.budget_instructions or 0
+        poll = lambda executed, ctas_done, cycle: self._poll(executed, ctas_done)  # noqa: E731
+        out = self._guarded(
+            machine, lambda: core.launch(machine, samples=options.samples, lines=options.lines, budget_instructions=budget, poll=poll)
+        )
+        if out["end"] != "finished":
+            raise self._timeout(machine)
+        by_unit = {name: values for name, (_, values) in out["units"].items()}
+        single = {name: value for name, value in out["counters"].items() if name.removesuffix(".sum") not in by_unit}
+        counters = Counters(by_unit, {name: kind for name, (kind, _) in out["units"].items()}, single)
+        return self._result(
+            int(counters["smsp__inst_executed.sum"]),
+            int(counters["smsp__thread_inst_executed.sum"]),
+            cycles=out["cycles"],
+            time_us=out["time_us"],
+            counters=counters,
+            stalls=out["stalls"],
+            samples=Samples(**out["samples"]) if options.samples else None,
+            lines=self._lines(out["lines"]) if options.lines else None,
+        )
 
     def _guarded(self, machine: Any, run: Callable[[], Any]) -> Any:
         """Calls run(); a fault in the kernel comes out as the error that says all about it."""
         try:
             return run()
         except _core.KernelFault as fault:
-            image, sizes = self.prepared.image, self.prepared.image.sizes
-            shared = self.device.model.integer("sm.reserved_shared") + sizes.static_shared + self.options.shared
+            image = self.prepared.image
+            shared = self.device.model.integer("sm.reserved_shared") + image.sizes.static_shared + self.options.shared
             raise faults.kernel_error(
-                fault.args[0], self.entry.name, self.file, image, self.device.memory, machine.places(), shared
+                fault.args[0], self.entry.name, self.entry.file, image, self.device.memory, machine.places(), shared
             ) from None
 
-    def _poll(self, start: float) -> Callable[[int, int], bool]:
-        """What the core calls now and then: reports progress, stops the kernel when its time is over."""
-        seconds, progress, total = self.options.budget_seconds, self.options.progress, self.grid[0] * self.grid[1] * self.grid[2]
+    def _poll(self, executed: int, ctas_done: int) -> bool:
+        """The core calls this now and then: reports progress, stops the kernel when its time is over."""
+        if self.options.progress is not None:
+            self.options.progress(executed, ctas_done, threads_of(self.grid))
+        seconds = self.options.budget_seconds
+        self.out_of_time = seconds is not None and time.perf_counter() - self.start > seconds
+        return not self.out_of_time
 
-        def poll(executed: int, ctas_done: int) -> bool:
-            if progress is not None:
-                progress(executed, ctas_done, total)
-            if seconds is not None and time.perf_counter() - start > seconds:
-                self.stopped = f"its budget of {seconds:g} seconds is used up"
-                return False
-            return True
+    def _timeout(self, machine: Any) -> KernelTimeout:
+        budget = f"{self.options.budget_seconds:g} seconds" if self.out_of_time else f"{self.options.budget_instructions:,} instructions"
+        why = f"its budget of {budget} is used up"
+        return faults.timeout_error(self.entry.name, self.entry.file, self.prepared.image, machine.places(), machine.executed, why)
 
-        return poll
-
-    def _timeout(self, machine: Any, executed: int) -> Exception:
-        why = self.stopped or f"its budget of {self.options.budget_instructions:,} instructions is used up"
-        return faults.timeout_error(self.entry.name, self.file, self.prepared.image, machine.places(), executed, why)
-
-    def _occupancy(self) -> Any:
-        return occupancy(self.device.model, self.prepared.resources, threads_of(self.block), self.options.shared)
-
-    def _lines(self, counts: dict[str, Any]) -> Lines:
+    def _lines(self, counts: Mapping[str, Any]) -> Lines:
         image = self.prepared.image
         records = range(len(image.records))
         sources = [f"{loc.file}:{loc.line}" if (loc := image.source(i)) else "" for i in records]
         return Lines([image.text(i) for i in records], np.array([image.ptx_line(i) for i in records]), sources, counts)
 
-    def _result(self, warp_instructions: int, thread_instructions: int, seconds: float, **timed: Any) -> LaunchResult:
-        fit, needs = self._occupancy(), self.prepared.resources
+    def _result(self, warp_instructions: int, thread_instructions: int, **timed: Any) -> LaunchResult:
+        needs = self.prepared.resources
         return LaunchResult(
             kernel=self.entry.name,
             gpu=self.device.name,
@@ -164,10 +182,20 @@ class _Run:
             block=self.block,
             registers=needs.registers,
             shared_bytes=needs.static_shared + self.options.shared,
-            ctas_per_sm=fit.ctas,
-            occupancy_limit=fit.limit,
+            ctas_per_sm=self.fit.ctas,
+            occupancy_limit=self.fit.limit,
             warp_instructions=warp_instructions,
             thread_instructions=thread_instructions,
-            host_seconds=seconds,
+            host_seconds=time.perf_counter() - self.start,
             **timed,
         )
+
+
+def timing_core(device: Device) -> Any:
+    """The device's _core.Gpu. It is made once, so that caches keep what earlier launches left in them. Raises ConfigError."""
+    if device.timing_core is None:
+        try:
+            device.timing_core = _core.Gpu(device.model.flat())
+        except ValueError as error:
+            raise ConfigError(f"{device.model.path}: {error}") from error
+    return device.timing_core

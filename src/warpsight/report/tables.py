@@ -6,10 +6,11 @@ import io
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from .metrics import METRICS
+from .metrics import METRICS, top_stall
 
 if TYPE_CHECKING:
     from .result import LaunchResult, Lines
@@ -109,11 +110,17 @@ def _x(size: Sequence[int]) -> str:
 
 
 def lines_table(lines: Lines, most: int) -> Table:
-    """The instructions on which warps spent most cycles (without timing: those executed most often)."""
-    weight = lines.counts.get("stall_cycles", lines.counts["executions"])
-    table = Table(title=f"Instructions by {'cycles of warps' if 'stall_cycles' in lines.counts else 'executions'}", title_justify="left")
-    for name in ("PTX", "source", "instruction", *lines.counts):
-        table.add_column(name, justify="left" if name in ("PTX", "source", "instruction") else "right")
-    for i in sorted(range(len(lines.text)), key=lambda i: (-weight[i], i))[:most]:
-        table.add_row(str(lines.ptx_line[i]), lines.source[i], lines.text[i], *(f"{column[i]:,}" for column in lines.counts.values()))
+    """The instructions on which warps spent most cycles (without timing: those executed most often), and what they mostly waited for."""
+    stalls = {name.removeprefix("stall_"): column for name, column in lines.counts.items() if name.startswith("stall_")}
+    weight = np.sum(list(stalls.values()), axis=0) if stalls else lines.counts["executions"]
+    shown = {name: column for name, column in lines.counts.items() if not name.startswith("stall_")}
+    table = Table(title=f"Instructions by {'cycles of warps' if stalls else 'executions'}", title_justify="left")
+    for name in ("PTX", "source", "instruction"):
+        table.add_column(name)
+    for name in (*(("cycles", "top stall") if stalls else ()), *shown):
+        table.add_column(name, justify="right")
+    for i in np.argsort(-weight.astype(np.int64), kind="stable")[:most].tolist():
+        waits = (f"{weight[i]:,}", top_stall({reason: int(column[i]) for reason, column in stalls.items()})) if stalls else ()
+        cells = (f"{column[i]:,}" for column in shown.values())
+        table.add_row(str(lines.ptx_line[i]), lines.source[i], lines.text[i], *waits, *cells)
     return table

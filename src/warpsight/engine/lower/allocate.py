@@ -153,7 +153,7 @@ def _ranges(function: Function, live: Liveness) -> dict[str, tuple[int, int]]:
                 touch(name, position)
             for name in op.defs():
                 touch(name, position + 1)
-                if op.guard is not None:
+                if not op.overwrites:
                     touch(name, position)
             position += 2
         for name in live.names(live.out_of[block]):

@@ -24,6 +24,7 @@ class Op:
     """One operation. `opcode` and `modifiers` are those of the form, which passes may have changed; `origin` is the PTX instruction it serves.
 
     `entry` names its timing entry once priced; `through` are registers read on its behalf by operations that were priced as part of it. `callee`: the function of a call.
+    `local`: lanes that a guard keeps from writing do not read the results later.
     """
 
     opcode: str
@@ -36,6 +37,7 @@ class Op:
     entry: str | None = None
     through: tuple[str, ...] = ()
     callee: str = ""
+    local: bool = False
 
     @property
     def kind(self) -> Kind:
@@ -49,6 +51,11 @@ class Op:
     def plain(self) -> bool:
         """Without effects besides its destinations, and executed by every lane."""
         return self.form.pure and self.guard is None and self.kind == Kind.ALU
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether old values of its destinations are dead: no lane that it does not write reads one."""
+        return self.guard is None or self.local
 
     def defs(self) -> Iterator[str]:
         """Names of the registers written."""

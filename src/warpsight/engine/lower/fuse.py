@@ -56,8 +56,8 @@ def _sources(op: Op, place: Place, defs: Definitions, accepts: Callable[[Op], bo
 
 
 def _all_join(definition: Op, readers: Readers, joins: Callable[[Op], bool]) -> bool:
-    """Whether every reader of a result joins with it, so that the operation itself goes away."""
-    return all(joins(op) for name in definition.defs() for op in readers.get(name, ()))
+    """Whether every reader of a result joins with it (or has done so), so that the operation itself goes away."""
+    return all(joins(op) or name not in op.uses() for name in definition.defs() for op in readers.get(name, ()))
 
 
 def _is(op: Op, opcode: str, *types: str) -> bool:
@@ -83,7 +83,7 @@ def _wide(op: Op, place: Place, defs: Definitions, readers: Readers) -> None:
         return
 
     def accepts(d: Op) -> bool:
-        return d.opcode == "mul" and d.modifiers in (("wide", "s32"), ("wide", "u32")) and _all_join(d, readers, lambda r: _is(r, "add", *_ADD64) or r is op)
+        return d.opcode == "mul" and d.modifiers in (("wide", "s32"), ("wide", "u32")) and _all_join(d, readers, lambda r: _is(r, "add", *_ADD64))
 
     for i, product in _sources(op, place, defs, accepts):
         other = op.src[1 - i]

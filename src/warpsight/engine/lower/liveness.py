@@ -33,7 +33,7 @@ class Liveness:
 
     def before(self, op: Op, after: int) -> int:
         """The registers live before an operation, given those after it. A guarded write keeps the old value of other lanes alive."""
-        if op.guard is None:
+        if op.overwrites:
             after &= ~self.mask(op.defs())
         return after | self.mask(op.uses())
 
@@ -72,7 +72,7 @@ def liveness(function: Function) -> Liveness:
         read = written = 0
         for op in block.all_ops():
             read |= result.mask(op.uses()) & ~written
-            if op.guard is None:
+            if op.overwrites:
                 written |= result.mask(op.defs())
             else:
                 read |= result.mask(op.defs()) & ~written

@@ -24,6 +24,7 @@ def predicate(function: Function) -> None:
 
 
 def _guard_returns(function: Function) -> None:
+    position = {block: i for i, block in enumerate(function.blocks)}
     for block in function.blocks:
         branch = block.branch
         if branch is None or branch.kind != Kind.BRANCH or branch.guard is None or block.next is None:
@@ -31,7 +32,7 @@ def _guard_returns(function: Function) -> None:
         target, following = block.targets[0], block.next
         if _leave_of(target) is not None:
             _leave_under(block, target, branch.guard, following)
-        elif _leave_of(following) is not None:
+        elif _leave_of(following) is not None and position[target] > position[block]:  # a loop keeps its branch back
             _leave_under(block, following, _negated(branch.guard), target)
 
 
@@ -71,6 +72,7 @@ def _guard_branches(function: Function) -> bool:
             for op in arm.ops:
                 if not op.plain or live.mask(op.defs()) & needed:
                     op.guard = guard
+                    op.local = not live.mask(op.defs()) & needed
                 block.ops.append(op)
             arm.ops = []
         block.branch, block.targets, block.next, block.jump = None, [], join, None

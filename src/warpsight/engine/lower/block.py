@@ -75,7 +75,8 @@ class Op:
         """Makes it another instruction with the same guard and origin. Operands are as written in PTX, addresses as Mem."""
         resolved = resolve(Instruction(opcode, tuple(modifiers), (*dst, *src), None, self.origin.line))
         self.opcode, self.modifiers, self.form = opcode, tuple(modifiers), resolved.form
-        self.dst, self.src = list(resolved.dst), list(resolved.src)
+        self.dst = list(resolved.dst)
+        self.src = [literal_bits(s, type) if isinstance(s, Imm) and s.kind != "bits" else s for s, type in zip(resolved.src, resolved.form.src)]
 
 
 @dataclass(slots=True, eq=False)

@@ -16,7 +16,9 @@ from .liveness import liveness, pressure
 from .options import LowerOptions
 from .predicate import predicate
 from .price import price
+from .schedule import schedule
 from .simplify import simplify
+from .vectorize import vectorize
 
 MIN_REGISTERS = 16  # what ptxas 13.0 gives the smallest kernel on sm_90 (measured)
 
@@ -55,10 +57,14 @@ def _optimise(function: Function, options: LowerOptions) -> None:
         predicate(function)
         if "order" in on:
             cfg.order(function)
+    if "vectorize" in on:
+        vectorize(function)
     if "coalesce" in on:
         coalesce(function)
     if "price" in on:
         price(function)
+    if "schedule" in on:
+        schedule(function)
 
 
 def _reachable(kernel: Kernel, module: PtxModule) -> dict[str, Kernel]:

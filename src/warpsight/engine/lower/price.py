@@ -34,14 +34,24 @@ def _own(op: Op) -> str:
 
 
 def _pair_parameters(function: Function) -> None:
-    """Two 32-bit parameters side by side come with one load of 64 bits."""
-    loaded: dict[int, Op] = {}
+    """Two 32-bit parameters side by side come with one load of 64 bits, if they are first needed in one stretch of code."""
+    needed: dict[str, int] = {}  # register -> stretch of its first reader
+    stretch = 0
+    for block in function.blocks:
+        stretch += 1
+        for op in block.all_ops():
+            for name in op.uses():
+                needed.setdefault(name, stretch)
+            stretch += op.kind == Kind.EXIT or op.kind == Kind.RETURN
+    loaded: dict[int, tuple[Op, int]] = {}
     for op in function.ops():
-        if op.form.memory is not None and op.form.memory.space == "param" and isinstance(op.src[0], Imm) and isinstance(op.src[1], Imm):
-            if op.form.memory.element_bytes == 4 and op.form.memory.elements == 1:
-                loaded.setdefault(int(op.src[0].value) + int(op.src[1].value), op)
-    for offset, op in loaded.items():
-        if offset % 8 == 4 and offset - 4 in loaded:
+        memory, result = op.form.memory, op.dst[0] if op.dst else None
+        if memory is None or (memory.space, memory.element_bytes, memory.elements) != ("param", 4, 1) or not isinstance(result, Reg):
+            continue
+        if isinstance(op.src[0], Imm) and isinstance(op.src[1], Imm):
+            loaded.setdefault(int(op.src[0].value) + int(op.src[1].value), (op, needed.get(result.name, 0)))
+    for offset, (op, where) in loaded.items():
+        if offset % 8 == 4 and offset - 4 in loaded and loaded[offset - 4][1] == where:
             op.entry = ""
 
 

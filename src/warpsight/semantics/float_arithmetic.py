@@ -117,20 +117,20 @@ def testp(b: Builder, m: Mods, x: Value) -> Value:
 
 # Smaller and larger
 
-EXTREMUM = "ftz=ftz? nan=NaN? xorsign=xorsign? abs=abs?"
+EXTREMUM = "nan=NaN? xorsign=xorsign? abs=abs?"
 
 
 def unpaired(m: Mods) -> str:
     return "" if bool(m.xorsign) == bool(m.abs) else ".xorsign and .abs go together"
 
 
-@op("min", f"{EXTREMUM} type=f32", TWO, refuse=unpaired)
+@op("min", f"ftz=ftz? {EXTREMUM} type=f32", TWO, refuse=unpaired)
 @op("min", "type=f64", TWO)
 def min_(b: Builder, m: Mods, x: Value, y: Value) -> Value:
     return fmin(b, x, y, m["type"], bool(m.ftz), bool(m.nan), bool(m.xorsign))
 
 
-@op("max", f"{EXTREMUM} type=f32", TWO, refuse=unpaired)
+@op("max", f"ftz=ftz? {EXTREMUM} type=f32", TWO, refuse=unpaired)
 @op("max", "type=f64", TWO)
 def max_(b: Builder, m: Mods, x: Value, y: Value) -> Value:
     return fmax(b, x, y, m["type"], bool(m.ftz), bool(m.nan), bool(m.xorsign))

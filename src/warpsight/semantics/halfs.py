@@ -46,13 +46,13 @@ def neg(b: Builder, m: Mods, x: Value) -> Value:
     return on_halves(b, m["type"], (x,), b.neg, bool(m.ftz))
 
 
-@op("min", f"{EXTREMUM} {F16}", TWO, refuse=unpaired)
-@op("min", f"{EXTREMUM.removeprefix('ftz=ftz? ')} {BF16}", TWO, refuse=unpaired)
+@op("min", f"ftz=ftz? {EXTREMUM} {F16}", TWO, refuse=unpaired)
+@op("min", f"{EXTREMUM} {BF16}", TWO, refuse=unpaired)
 def min_(b: Builder, m: Mods, x: Value, y: Value) -> Value:
     return fmin(b, x, y, m["type"], bool(m.ftz), bool(m.nan), bool(m.xorsign))
 
 
-@op("max", f"{EXTREMUM} {F16}", TWO, refuse=unpaired)
-@op("max", f"{EXTREMUM.removeprefix('ftz=ftz? ')} {BF16}", TWO, refuse=unpaired)
+@op("max", f"ftz=ftz? {EXTREMUM} {F16}", TWO, refuse=unpaired)
+@op("max", f"{EXTREMUM} {BF16}", TWO, refuse=unpaired)
 def max_(b: Builder, m: Mods, x: Value, y: Value) -> Value:
     return fmax(b, x, y, m["type"], bool(m.ftz), bool(m.nan), bool(m.xorsign))

@@ -88,7 +88,7 @@ struct Field {
 constexpr Field kFields[] = {
 #define WS_LANES(f) {#f, offsetof(WarpContext, f), 32, kWarpSize}
 #define WS_SCALAR(f) {#f, offsetof(WarpContext, f), sizeof(WarpContext::f) * 8, 1}
-    WS_LANES(tid_x),       WS_LANES(tid_y),       WS_LANES(tid_z),       WS_SCALAR(scratch),    WS_SCALAR(clock),       WS_SCALAR(globaltimer),
+    WS_LANES(tid_x),       WS_LANES(tid_y),       WS_LANES(tid_z),       WS_SCALAR(scratch), WS_SCALAR(shared_host), WS_SCALAR(shared_lo), WS_SCALAR(shared_span),    WS_SCALAR(clock),       WS_SCALAR(globaltimer),
     WS_SCALAR(gridid),     WS_SCALAR(ntid_x),     WS_SCALAR(ntid_y),     WS_SCALAR(ntid_z),     WS_SCALAR(ctaid_x),     WS_SCALAR(ctaid_y),
     WS_SCALAR(ctaid_z),    WS_SCALAR(nctaid_x),   WS_SCALAR(nctaid_y),   WS_SCALAR(nctaid_z),   WS_SCALAR(warpid),      WS_SCALAR(nwarpid),
     WS_SCALAR(smid),       WS_SCALAR(nsmid),      WS_SCALAR(dynamic_smem), WS_SCALAR(total_smem), WS_SCALAR(aggr_smem), WS_SCALAR(warp_in_cta),
@@ -115,6 +115,11 @@ nb::dict context_fields() {
   scratch["addr"] = offsetof(Scratch, addr);
   scratch["host"] = offsetof(Scratch, host);
   scratch["fault"] = offsetof(Scratch, fault);
+  scratch["space"] = offsetof(Scratch, space);
+  scratch["access_mask"] = offsetof(Scratch, access_mask);
+  scratch["global_host"] = offsetof(Scratch, global_host);
+  scratch["read_windows"] = offsetof(Scratch, read_windows);
+  scratch["write_windows"] = offsetof(Scratch, write_windows);
   d["scratch_fields"] = scratch;
   return d;
 }

@@ -37,7 +37,8 @@ View view_of(WarpContext* c, Space space, bool generic) {
       const uint64_t window = generic ? kParamWindow : 0;
       return {const_cast<uint8_t*>(c->params) - window, window, window + c->machine->param_bytes(), 0};
     }
-    default: return {c->machine->memory().host(kGlobalBase) - kGlobalBase, 0, 0, 0};
+    default:
+      return {c->machine->memory().host(kGlobalBase) - kGlobalBase, 0, 0, 0};
   }
 }
 
@@ -188,11 +189,16 @@ struct Wide {
 template <class Body>
 void by_size(uint32_t element, Body&& body) {
   switch (element) {
-    case 1: return body(uint8_t{});
-    case 2: return body(uint16_t{});
-    case 4: return body(uint32_t{});
-    case 8: return body(uint64_t{});
-    default: return body(Wide{});
+    case 1:
+      return body(uint8_t{});
+    case 2:
+      return body(uint16_t{});
+    case 4:
+      return body(uint32_t{});
+    case 8:
+      return body(uint64_t{});
+    default:
+      return body(Wide{});
   }
 }
 
@@ -212,6 +218,28 @@ void ws_store(WarpContext* c, uint32_t mask, uint32_t desc, const void* data) {
   with_views(c, mask, desc, element * elements, true, [&](const View& view, uint32_t lanes, const Range& range) {
     by_size(element, [&]<class T>(T) { scatter<T>(view, c->scratch->addr, lanes, range, elements, static_cast<const T*>(data)); });
   });
+}
+
+uint8_t* ws_row(WarpContext* c, uint32_t desc, uint64_t first, uint32_t bytes, uint32_t write) {
+  Scratch& s = *c->scratch;
+  auto space = static_cast<Space>(desc & 0xff);
+  const bool generic = space == Space::Generic;
+  if (generic) space = space_of(first);
+  const uint32_t size = (desc >> 8 & 0xff) * (desc >> 16);
+  if (space == Space::Local || (first & (size - 1))) return nullptr;
+  uint8_t* base;
+  if (space == Space::Global || space == Space::Const) {
+    Memory& memory = c->machine->memory();
+    if ((write && space == Space::Const) || !memory.covers(first, first + bytes, write != 0)) return nullptr;
+    base = memory.host(kGlobalBase) - kGlobalBase;
+  } else {
+    const View view = view_of(c, space, generic);
+    if ((write && space == Space::Param) || first < view.lo || first + bytes > view.hi || first + bytes < first) return nullptr;
+    base = view.base;
+  }
+  s.access_mask = ~0u;
+  s.space = space;
+  return base + first;
 }
 
 void ws_translate(WarpContext* c, uint32_t mask, uint32_t desc, uint32_t write) {

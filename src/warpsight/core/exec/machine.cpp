@@ -8,6 +8,7 @@ namespace ws {
 Machine::Machine(const Program& program, Memory& memory, const LaunchShape& shape, std::vector<uint8_t> params, uint32_t reserved_shared)
     : program_(program), memory_(memory), shape_(shape), params_(std::move(params)), reserved_shared_(reserved_shared) {
   params_.resize((params_.size() + 15) / 16 * 16);
+  scratch_.global_host = memory.host(kGlobalBase) - kGlobalBase;
 }
 
 Machine::~Machine() = default;
@@ -63,6 +64,9 @@ Cta* Machine::create_cta(uint64_t id, uint32_t sm, uint32_t nsm) {
     c.machine = this;
     c.cta = &cta;
     c.params = params_.data();
+    c.shared_host = cta.shared.data();
+    c.shared_lo = reserved_shared_;
+    c.shared_span = cta.shared.size() - reserved_shared_;
     c.local_bytes = program_.local_bytes;
     c.local = cta.local.data() + uint64_t{program_.local_bytes} * kWarpSize * w;
     c.clock = c.globaltimer = 0;

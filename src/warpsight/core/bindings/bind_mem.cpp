@@ -6,8 +6,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <deque>
 #include <memory>
-#include <numeric>
 #include <queue>
 
 #include "bind.h"
@@ -62,7 +62,6 @@ class MemoryBench final : ReplySink {
     if (addresses.shape(1) != kWarpSize || masks.shape(0) != n || sms.shape(0) != n || warps.shape(0) != n || ops.shape(0) != n)
       throw std::invalid_argument("addresses must be [n, 32]; masks, sms, warps and ops [n]");
     issued_.assign(n, 0), completed_.assign(n, kNever), counts_.assign(3 * n, 0);
-    drained_.assign(n, 0);
     owner_.resize(n);
     warps_.clear();
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> index;  // (sm, warp) -> position
@@ -74,7 +73,8 @@ class MemoryBench final : ReplySink {
       owner_[i] = it->second;
     }
     window_ = window;
-    subcore_free_.assign(lsus_.size() * 4, 0);
+    subcores_.assign(lsus_.size() * 4, {});
+    const Accesses access{addresses.data(), masks.data(), ops.data(), space_named(space), bytes, static_cast<CacheOp>(cache_op)};
     const Cycle start = now_;
     for (uint32_t w = 0; w < warps_.size(); ++w) wake(w, now_);
     Cycle last = now_;
@@ -84,9 +84,9 @@ class MemoryBench final : ReplySink {
       now_ = last = next;
       memory_->run(now_, *this);
       while (!ready_.empty() && ready_.top().first <= now_) {
-        const uint32_t w = ready_.top().second;
+        const uint32_t who = ready_.top().second;
         ready_.pop();
-        step(w, addresses.data(), masks.data(), ops.data(), space_named(space), bytes, static_cast<CacheOp>(cache_op));
+        step(who, access);
       }
     }
     for (Cycle& cycle : issued_) cycle -= start;
@@ -175,7 +175,19 @@ class MemoryBench final : ReplySink {
     uint16_t sm, id;
     std::vector<uint32_t> accesses;
     uint32_t next = 0, done = 0;
-    Cycle stepped = kNever;  // last cycle in which it was looked at
+    bool waits = false;  // in its sub-core's list
+  };
+  struct SubCore {
+    Cycle free = 0, wake = 0;
+    std::deque<uint32_t> waiting;  // warps
+  };
+  struct Accesses {
+    const uint64_t* addresses;
+    const uint32_t* masks;
+    const uint8_t* ops;
+    Space space;
+    uint8_t bytes;
+    CacheOp cache_op;
   };
   using Due = std::pair<Cycle, uint32_t>;
   using Queue = std::priority_queue<Due, std::vector<Due>, std::greater<>>;
@@ -192,24 +204,48 @@ class MemoryBench final : ReplySink {
     ready_.push({at, w});
   }
 
-  void step(uint32_t w, const uint64_t* addresses, const uint32_t* masks, const uint8_t* ops, Space space, uint8_t bytes, CacheOp cache_op) {
+  // `who`: a warp that may have something to issue, or (behind the warps) a sub-core whose waiting warps may go on.
+  void step(uint32_t who, const Accesses& access) {
     while (!ends_.empty() && ends_.top().first <= now_) {
       ++warps_[ends_.top().second].done;
       ends_.pop();
     }
+    const bool is_warp = who < warps_.size();
+    const uint32_t index = is_warp ? warps_[who].sm * 4u + warps_[who].id % 4u : who - static_cast<uint32_t>(warps_.size());
+    SubCore& subcore = subcores_[index];
+    if (is_warp) {
+      if (warps_[who].waits || !can_go_on(who)) return;  // a completion wakes it
+      warps_[who].waits = true;
+      subcore.waiting.push_back(who);
+    } else if (subcore.wake != now_) {
+      return;
+    }
+    while (!subcore.waiting.empty()) {
+      const uint32_t w = subcore.waiting.front();
+      const Cycle at = std::max(subcore.free, lsus_[index / 4]->can_issue(now_, static_cast<uint8_t>(index % 4), access.space));
+      if (at > now_) {
+        if (subcore.wake <= now_ || at < subcore.wake) wake(static_cast<uint32_t>(warps_.size()) + index, subcore.wake = at);
+        return;
+      }
+      subcore.waiting.pop_front();
+      subcore.free = now_ + 1;
+      warps_[w].waits = false;
+      issue(w, access);
+    }
+  }
+
+  bool can_go_on(uint32_t w) const {
+    const Warp& warp = warps_[w];
+    return warp.next < warp.accesses.size() && warp.next - warp.done < window_;
+  }
+
+  void issue(uint32_t w, const Accesses& access) {
     Warp& warp = warps_[w];
-    if (warp.stepped == now_) return;
-    warp.stepped = now_;
-    if (warp.next == warp.accesses.size() || warp.next - warp.done >= window_) return;  // a completion wakes it
-    const uint8_t subcore = static_cast<uint8_t>(warp.id % 4);
-    Cycle& free = subcore_free_[warp.sm * 4u + subcore];
-    const Cycle at = std::max(free, lsus_[warp.sm]->can_issue(now_, subcore, space));
-    if (at > now_) return wake(w, at);
-    free = now_ + 1;
     const uint32_t i = warp.accesses[warp.next++];
     issued_[i] = now_;
-    lsus_[warp.sm]->issue(now_, {i, warp.id, subcore, space, static_cast<MemoryOp>(ops[i]), cache_op, bytes, 0, masks[i], i, addresses + size_t{i} * kWarpSize});
-    wake(w, now_ + 1);
+    lsus_[warp.sm]->issue(now_, {i, warp.id, static_cast<uint8_t>(warp.id % 4), access.space, static_cast<MemoryOp>(access.ops[i]), access.cache_op,
+                                 access.bytes, 0, access.masks[i], i, access.addresses + size_t{i} * kWarpSize});
+    if (can_go_on(w)) wake(w, now_ + 1);
   }
 
   CounterRegistry counters_;
@@ -219,10 +255,10 @@ class MemoryBench final : ReplySink {
   Cycle now_ = 0;
   bool direct_ = false;
   uint32_t window_ = 1;
-  std::vector<uint64_t> issued_, completed_, counts_, drained_;
+  std::vector<uint64_t> issued_, completed_, counts_;
   std::vector<uint32_t> owner_;
   std::vector<Warp> warps_;
-  std::vector<Cycle> subcore_free_;
+  std::vector<SubCore> subcores_;
   Queue ready_, ends_;
 };
 

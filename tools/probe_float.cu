@@ -16,6 +16,7 @@ using u32 = uint32_t;
 using u64 = unsigned long long;
 
 // X(arity, destination bits, source bits, table, spelling). Approximations (table "sweep") run over all exponents.
+// clang-format off
 #define ARITHMETIC(X, N, T, R) \
   X(2, N, N, #T, "add" R "." #T) X(2, N, N, #T, "sub" R "." #T) X(2, N, N, #T, "mul" R "." #T) X(3, N, N, #T "s", "fma" R "." #T)
 #define ROUNDED(X, N, T, R) \
@@ -24,55 +25,42 @@ using u64 = unsigned long long;
 #define EXTREMA(X, N, T, M) X(2, N, N, #T, "min" M "." #T) X(2, N, N, #T, "max" M "." #T)
 #define ALL_MODES(X, N, T, Z) ROUNDED(X, N, T, ".rn" Z) ROUNDED(X, N, T, ".rz" Z) ROUNDED(X, N, T, ".rm" Z) ROUNDED(X, N, T, ".rp" Z)
 #define SATURATED(X, R) ARITHMETIC(X, 32, f32, R ".sat") ARITHMETIC(X, 32, f32, R ".ftz.sat")
-#define HALF(X, T)                                                                                                                        \
-  ARITHMETIC(X, 16, T, ".rn")                                                                                                             \
-  X(3, 16, 16, #T "s", "fma.rn.relu." #T)                                                                                                 \
-  SIGNS(X, 16, T) EXTREMA(X, 16, T, "") EXTREMA(X, 16, T, ".NaN") EXTREMA(X, 16, T, ".xorsign.abs") EXTREMA(X, 16, T, ".NaN.xorsign.abs") \
-      X(1, 16, 16, #T, "tanh.approx." #T) X(1, 32, 16, #T, "cvt.f32." #T)
-#define FLOAT_TO_INT(X, S, T, R)                                                                              \
-  X(1, 32, S, #T, "cvt" R ".s32." #T)                                                                         \
-  X(1, 32, S, #T, "cvt" R ".u32." #T)                                                                         \
-  X(1, 64, S, #T, "cvt" R ".s64." #T) X(1, 64, S, #T, "cvt" R ".u64." #T) X(1, 16, S, #T, "cvt" R ".s16." #T) \
-      X(1, 16, S, #T, "cvt" R ".u16." #T)
-#define APPROXIMATE(X, Z)                                                                                                                  \
-  X(1, 32, 32, "sweep", "rcp.approx" Z ".f32")                                                                                             \
-  X(1, 32, 32, "sweep", "sqrt.approx" Z ".f32")                                                                                            \
-  X(1, 32, 32, "sweep", "rsqrt.approx" Z ".f32") X(1, 32, 32, "sweep", "sin.approx" Z ".f32") X(1, 32, 32, "sweep", "cos.approx" Z ".f32") \
-      X(1, 32, 32, "sweep", "lg2.approx" Z ".f32") X(1, 32, 32, "sweep", "ex2.approx" Z ".f32") X(2, 32, 32, "f32", "div.approx" Z ".f32") \
-          X(2, 32, 32, "f32", "div.full" Z ".f32")
-#define OPERATIONS(X)                                                                                                                      \
-  ALL_MODES(X, 32, f32, "")                                                                                                                \
-  ALL_MODES(X, 32, f32, ".ftz")                                                                                                            \
-  ALL_MODES(X, 64, f64, "") SATURATED(X, ".rn") SATURATED(X, ".rp") SIGNS(X, 32, f32) SIGNS(X, 64, f64) X(1, 32, 32, "f32", "abs.ftz.f32") \
-      X(1, 32, 32, "f32", "neg.ftz.f32") EXTREMA(X, 32, f32, "") EXTREMA(X, 32, f32, ".ftz") EXTREMA(X, 32, f32, ".NaN") EXTREMA(          \
-          X, 32, f32, ".xorsign.abs") EXTREMA(X, 32, f32, ".NaN.xorsign.abs") EXTREMA(X, 64, f64, "") HALF(X, f16) HALF(X, bf16)           \
-          ARITHMETIC(X, 16, f16, ".rn.ftz") ARITHMETIC(X, 16, f16, ".rn.sat") ARITHMETIC(X, 16, f16, ".rn.ftz.sat") X(                     \
-              3, 16, 16, "f16s", "fma.rn.ftz.relu.f16") EXTREMA(X, 16, f16, ".ftz") X(1, 16, 16, "f16", "ex2.approx.f16")                  \
-              X(1, 16, 16, "bf16", "ex2.approx.ftz.bf16") APPROXIMATE(X, "") APPROXIMATE(X, ".ftz") X(                                     \
-                  1, 32, 32, "sweep", "tanh.approx.f32") X(1, 64, 64, "f64", "rcp.approx.ftz.f64") X(1, 64, 64, "f64", "rsqrt.approx.f64") \
-                  X(1, 64, 64, "f64", "rsqrt.approx.ftz.f64") FLOAT_TO_INT(X, 32, f32, ".rzi") FLOAT_TO_INT(X, 32, f32, ".rni.ftz")        \
-                      FLOAT_TO_INT(X, 64, f64, ".rmi") FLOAT_TO_INT(X, 16, f16, ".rpi") FLOAT_TO_INT(X, 16, bf16, ".rni")                  \
-                          X(1, 32, 32, "f32", "cvt.rni.f32.f32") X(1, 32, 32, "f32", "cvt.sat.f32.f32")                                    \
-                              X(1, 32, 32, "f32", "cvt.ftz.sat.f32.f32") X(1, 64, 64, "f64", "cvt.rpi.f64.f64")                            \
-                                  X(1, 64, 64, "f64", "cvt.sat.f64.f64") X(1, 16, 16, "f16", "cvt.rni.f16.f16")                            \
-                                      X(1, 16, 16, "f16", "cvt.sat.f16.f16") X(1, 64, 32, "f32", "cvt.f64.f32")                            \
-                                          X(1, 64, 32, "f32", "cvt.ftz.f64.f32") X(1, 64, 16, "f16", "cvt.f64.f16") X(                     \
-                                              1, 64, 16, "bf16", "cvt.f64.bf16") X(1, 32, 64, "f64", "cvt.rn.f32.f64")                     \
-                                              X(1, 32, 64, "f64", "cvt.rp.ftz.f32.f64") X(1, 32, 64, "f64", "cvt.rz.sat.f32.f64")          \
-                                                  X(1, 16, 64, "f64", "cvt.rn.f16.f64") X(1, 16, 64, "f64", "cvt.rn.bf16.f64") X(          \
-                                                      1, 16, 32, "f32", "cvt.rn.f16.f32") X(1, 16, 32, "f32", "cvt.rn.ftz.f16.f32")        \
-                                                      X(1, 16, 32, "f32", "cvt.rn.sat.f16.f32") X(1, 16, 32, "f32", "cvt.rz.relu.f16.f32") \
-                                                          X(1, 16, 32, "f32", "cvt.rn.bf16.f32") X(1, 16, 32, "f32", "cvt.rm.bf16.f32")    \
-                                                              X(1, 16, 32, "f32", "cvt.rp.ftz.bf16.f32")                                   \
-                                                                  X(1, 16, 32, "f32", "cvt.rn.relu.bf16.f32")                              \
-                                                                      X(1, 16, 16, "bf16", "cvt.rn.f16.bf16")                              \
-                                                                          X(1, 16, 16, "f16", "cvt.rn.bf16.f16")                           \
-                                                                              X(1, 16, 16, "bf16", "cvt.rni.bf16.bf16")                    \
-                                                                                  X(1, 32, 32, "f32", "cvt.rna.tf32.f32")                  \
-                                                                                      X(2, 32, 32, "f32", "cvt.rn.f16x2.f32")              \
-                                                                                          X(2, 32, 32, "f32", "cvt.rn.bf16x2.f32")         \
-                                                                                              X(2, 32, 32, "f32", "copysign.f32")          \
-                                                                                                  X(2, 64, 64, "f64", "copysign.f64")
+#define HALF(X, T) \
+  ARITHMETIC(X, 16, T, ".rn") X(3, 16, 16, #T "s", "fma.rn.relu." #T) SIGNS(X, 16, T) \
+  EXTREMA(X, 16, T, "") EXTREMA(X, 16, T, ".NaN") EXTREMA(X, 16, T, ".xorsign.abs") EXTREMA(X, 16, T, ".NaN.xorsign.abs") \
+  X(1, 16, 16, #T, "tanh.approx." #T) X(1, 32, 16, #T, "cvt.f32." #T)
+#define FLOAT_TO_INT(X, S, T, R) \
+  X(1, 32, S, #T, "cvt" R ".s32." #T) X(1, 32, S, #T, "cvt" R ".u32." #T) X(1, 64, S, #T, "cvt" R ".s64." #T) \
+  X(1, 64, S, #T, "cvt" R ".u64." #T) X(1, 16, S, #T, "cvt" R ".s16." #T) X(1, 16, S, #T, "cvt" R ".u16." #T)
+#define SWEEP(X, TEXT) X(1, 32, 32, "sweep", TEXT)
+#define APPROXIMATE(X, Z) \
+  SWEEP(X, "rcp.approx" Z ".f32") SWEEP(X, "sqrt.approx" Z ".f32") SWEEP(X, "rsqrt.approx" Z ".f32") SWEEP(X, "sin.approx" Z ".f32") \
+  SWEEP(X, "cos.approx" Z ".f32") SWEEP(X, "lg2.approx" Z ".f32") SWEEP(X, "ex2.approx" Z ".f32") \
+  X(2, 32, 32, "f32", "div.approx" Z ".f32") X(2, 32, 32, "f32", "div.full" Z ".f32")
+#define CONVERSIONS(X) \
+  FLOAT_TO_INT(X, 32, f32, ".rzi") FLOAT_TO_INT(X, 32, f32, ".rni.ftz") FLOAT_TO_INT(X, 64, f64, ".rmi") \
+  FLOAT_TO_INT(X, 16, f16, ".rpi") FLOAT_TO_INT(X, 16, bf16, ".rni") \
+  X(1, 32, 32, "f32", "cvt.rni.f32.f32") X(1, 32, 32, "f32", "cvt.sat.f32.f32") X(1, 32, 32, "f32", "cvt.ftz.sat.f32.f32") \
+  X(1, 64, 64, "f64", "cvt.rpi.f64.f64") X(1, 64, 64, "f64", "cvt.sat.f64.f64") X(1, 16, 16, "f16", "cvt.rni.f16.f16") \
+  X(1, 16, 16, "f16", "cvt.sat.f16.f16") X(1, 64, 32, "f32", "cvt.f64.f32") X(1, 64, 32, "f32", "cvt.ftz.f64.f32") \
+  X(1, 64, 16, "f16", "cvt.f64.f16") X(1, 64, 16, "bf16", "cvt.f64.bf16") X(1, 32, 64, "f64", "cvt.rn.f32.f64") \
+  X(1, 32, 64, "f64", "cvt.rp.ftz.f32.f64") X(1, 32, 64, "f64", "cvt.rz.sat.f32.f64") X(1, 16, 64, "f64", "cvt.rn.f16.f64") \
+  X(1, 16, 64, "f64", "cvt.rn.bf16.f64") X(1, 16, 32, "f32", "cvt.rn.f16.f32") X(1, 16, 32, "f32", "cvt.rn.ftz.f16.f32") \
+  X(1, 16, 32, "f32", "cvt.rn.sat.f16.f32") X(1, 16, 32, "f32", "cvt.rz.relu.f16.f32") X(1, 16, 32, "f32", "cvt.rn.bf16.f32") \
+  X(1, 16, 32, "f32", "cvt.rm.bf16.f32") X(1, 16, 32, "f32", "cvt.rp.ftz.bf16.f32") X(1, 16, 32, "f32", "cvt.rn.relu.bf16.f32") \
+  X(1, 16, 16, "bf16", "cvt.rn.f16.bf16") X(1, 16, 16, "f16", "cvt.rn.bf16.f16") X(1, 16, 16, "bf16", "cvt.rni.bf16.bf16") \
+  X(1, 32, 32, "f32", "cvt.rna.tf32.f32") X(2, 32, 32, "f32", "cvt.rn.f16x2.f32") X(2, 32, 32, "f32", "cvt.rn.bf16x2.f32")
+#define OPERATIONS(X) \
+  ALL_MODES(X, 32, f32, "") ALL_MODES(X, 32, f32, ".ftz") ALL_MODES(X, 64, f64, "") SATURATED(X, ".rn") SATURATED(X, ".rp") \
+  SIGNS(X, 32, f32) SIGNS(X, 64, f64) X(1, 32, 32, "f32", "abs.ftz.f32") X(1, 32, 32, "f32", "neg.ftz.f32") \
+  EXTREMA(X, 32, f32, "") EXTREMA(X, 32, f32, ".ftz") EXTREMA(X, 32, f32, ".NaN") EXTREMA(X, 32, f32, ".xorsign.abs") \
+  EXTREMA(X, 32, f32, ".NaN.xorsign.abs") EXTREMA(X, 64, f64, "") HALF(X, f16) HALF(X, bf16) \
+  ARITHMETIC(X, 16, f16, ".rn.ftz") ARITHMETIC(X, 16, f16, ".rn.sat") ARITHMETIC(X, 16, f16, ".rn.ftz.sat") \
+  X(3, 16, 16, "f16s", "fma.rn.ftz.relu.f16") EXTREMA(X, 16, f16, ".ftz") X(1, 16, 16, "f16", "ex2.approx.f16") \
+  X(1, 16, 16, "bf16", "ex2.approx.ftz.bf16") APPROXIMATE(X, "") APPROXIMATE(X, ".ftz") SWEEP(X, "tanh.approx.f32") \
+  X(1, 64, 64, "f64", "rcp.approx.ftz.f64") X(1, 64, 64, "f64", "rsqrt.approx.f64") X(1, 64, 64, "f64", "rsqrt.approx.ftz.f64") \
+  CONVERSIONS(X) X(2, 32, 32, "f32", "copysign.f32") X(2, 64, 64, "f64", "copysign.f64")
+// clang-format on
 
 #define TYPE16 u16
 #define TYPE32 u32

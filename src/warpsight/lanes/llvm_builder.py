@@ -7,7 +7,8 @@ there is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -78,6 +79,18 @@ def vector_type(type: LaneType, lanes: int) -> Any:
 @lru_cache(maxsize=4096)
 def _splat(bits: int, value: int, lanes: int) -> Any:
     return ir.Constant(ir.VectorType(ir.IntType(bits), lanes), value)
+
+
+def _indices(values: Iterable[int]) -> Any:
+    """A constant vector of element indices for a shuffle."""
+    constants = [I32(v) for v in values]
+    return ir.Constant(ir.VectorType(I32, len(constants)), constants)
+
+
+# Spaces in which a warp often touches one stretch of memory, and the distances between its lanes to try first, in units of the access: 1 is a
+# stretch, 0 one place for all. Constants and parameters are made for the latter. Lanes of local memory are never neighbours.
+_STRETCHED = ("global", "shared", "generic")
+_LOAD_STEPS = {**dict.fromkeys(_STRETCHED, (1, 0)), "const": (0,), "param": (0,)}
 
 
 class LlvmBuilder:
@@ -354,19 +367,95 @@ class LlvmBuilder:
         self.irb.call(function, [self.frame.context, self.frame.mask, I32(descriptor), last])
 
     def load(self, space: str, address: Value, type: LaneType, count: int) -> list[Value]:
+        """Lanes that read one stretch of memory, or one place, as most do, are served by vector loads; others by ws_load."""
+        irb = self.irb
         self._put_addresses(address)
+        done, found = irb.append_basic_block("loaded"), []
+        for step in _LOAD_STEPS.get(space, ()):
+            with self._stretch(space, address, type, count, type.bytes * count * step, False) as host:
+                values = self._split(host, type, count) if step else self._spread(host, type, count)
+                found.append((irb.block, values))
+                irb.branch(done)
         buffer = self.frame.alloca(ir.ArrayType(self.vector(type), count))
         self._access("ws_load", space, type, count, buffer)
         size = type.bytes * self.lanes
-        return [Value(self, type, self.irb.load(self.frame.field(buffer, e * size), align=16, typ=self.vector(type))) for e in range(count)]
+        values = [irb.load(self.frame.field(buffer, e * size), align=16, typ=self.vector(type)) for e in range(count)]
+        found.append((irb.block, values))
+        irb.branch(done)
+        irb.position_at_end(done)
+        return [self._merge(type, [(block, values[e]) for block, values in found]) for e in range(count)]
 
     def store(self, space: str, address: Value, values: Sequence[Value]) -> None:
+        irb = self.irb
         self._put_addresses(address)
-        type = values[0].type
-        buffer = self.frame.alloca(ir.ArrayType(self.vector(type), len(values)))
+        type, count = values[0].type, len(values)
+        done = irb.append_basic_block("stored")
+        if space in _STRETCHED:
+            with self._stretch(space, address, type, count, type.bytes * count, True) as host:
+                irb.store(self._join([v.handle for v in values]), host, align=type.bytes)
+                irb.branch(done)
+        buffer = self.frame.alloca(ir.ArrayType(self.vector(type), count))
         for e, value in enumerate(values):
-            self.irb.store(value.handle, self.frame.field(buffer, e * type.bytes * self.lanes), align=16)
-        self._access("ws_store", space, type, len(values), buffer)
+            irb.store(value.handle, self.frame.field(buffer, e * type.bytes * self.lanes), align=16)
+        self._access("ws_store", space, type, count, buffer)
+        irb.branch(done)
+        irb.position_at_end(done)
+
+    @contextmanager
+    def _stretch(self, space: str, address: Value, type: LaneType, count: int, step: int, write: bool) -> Iterator[Any]:
+        """Runs the body in a block with a host pointer to what all 32 lanes access, `step` bytes apart; what follows runs otherwise.
+
+        The body must end with a branch.
+        """
+        irb, frame = self.irb, self.frame
+        ask, hit, miss = (irb.append_basic_block(name) for name in ("ask", "hit", "miss"))
+        first = irb.extract_element(address.handle, I32(0))
+        offsets = self.const_lanes(U64, [step * lane for lane in range(self.lanes)])
+        regular = irb.bitcast((address == self.splat(U64, first) + offsets).handle, I32)
+        irb.cbranch(irb.icmp_unsigned("==", irb.and_(regular, frame.mask), I32(0xFFFFFFFF)), ask, miss)
+
+        irb.position_at_end(ask)
+        size = type.bytes * count
+        function = frame.function("ws_row", POINTER, [POINTER, I32, I64, I32, I32])
+        descriptor = SPACES[space] | type.bytes << 8 | count << 16
+        length = step * (self.lanes - 1) + size
+        host = irb.call(function, [frame.context, I32(descriptor), first, I32(length), I32(int(write))])
+        irb.cbranch(irb.icmp_unsigned("!=", irb.ptrtoint(host, I64), I64(0)), hit, miss)
+
+        irb.position_at_end(hit)
+        yield host
+        irb.position_at_end(miss)
+
+    def _spread(self, host: Any, type: LaneType, count: int) -> list[Any]:
+        """The elements at one place, in all lanes."""
+        element = element_type(type)
+        places = [self.frame.field(host, e * type.bytes) for e in range(count)]
+        return [self.splat(type, self.irb.load(at, align=type.bytes, typ=element)).handle for at in places]
+
+    def _split(self, host: Any, type: LaneType, count: int) -> list[Any]:
+        """32 x count elements in a row: the elements of each lane side by side."""
+        together = self.irb.load(host, align=type.bytes, typ=vector_type(type, self.lanes * count))
+        if count == 1:
+            return [together]
+        picks = [_indices([lane * count + e for lane in range(self.lanes)]) for e in range(count)]
+        return [self.irb.shuffle_vector(together, together, pick) for pick in picks]
+
+    def _join(self, values: list[Any]) -> Any:
+        """The inverse of `_split`: one vector in the order of memory."""
+        count, parts = len(values), values
+        while len(parts) > 1:
+            length = parts[0].type.count
+            side_by_side = _indices(range(2 * length))
+            if len(parts) == 2 and count > 1:
+                side_by_side = _indices([e * self.lanes + lane for lane in range(self.lanes) for e in range(count)])
+            parts = [self.irb.shuffle_vector(a, b, side_by_side) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+        return parts[0]
+
+    def _merge(self, type: LaneType, choices: Sequence[tuple[Any, Any]]) -> Value:
+        phi = self.irb.phi(self.vector(type))
+        for block, value in choices:
+            phi.add_incoming(value, block)
+        return Value(self, type, phi)
 
     def atomic(
         self, space: str, address: Value, type: LaneType, combine: Callable[[Builder, Value], Value], want_old: bool

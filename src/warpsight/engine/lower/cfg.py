@@ -131,3 +131,34 @@ def dominators(function: Function) -> dict[Block, Block]:
                 changed = True
     del idom[entry]
     return idom
+
+
+def post_dominators(function: Function) -> dict[Block, Block]:
+    """The block that every way from a block to its end passes next; absent where there is none (ways end in different places, or never).
+
+    Guarded exits inside a block are not ways out of it.
+    """
+    blocks = function.blocks
+    # Sets as bits, bit i for blocks[i], the last bit for the end of the function.
+    index = {block: i for i, block in enumerate(blocks)}
+    full = (1 << len(blocks)) - 1
+    later = dict.fromkeys(blocks, full)
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(blocks):
+            common = full
+            for successor in block.successors:
+                common &= later[successor]
+            new = (common if block.successors else 0) | 1 << index[block]
+            if new != later[block]:
+                later[block] = new
+                changed = True
+    found: dict[Block, Block] = {}
+    for block in blocks:
+        strict = later[block] & ~(1 << index[block])
+        # The nearest is the one that all others come after: it has the most post-dominators itself.
+        candidates = [b for i, b in enumerate(blocks) if strict >> i & 1]
+        if candidates:
+            found[block] = max(candidates, key=lambda b: bin(later[b]).count("1"))
+    return found

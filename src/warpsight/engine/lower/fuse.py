@@ -73,6 +73,8 @@ def _extended(op: Op, place: Place, defs: Definitions, readers: Readers) -> None
     found = dict(_sources(op, place, defs, lambda d: d.opcode == "cvt" and d.modifiers in (("s64", "s32"), ("u64", "u32"))))
     if 0 not in found or (not by_shift and (1 not in found or found[0].modifiers != found[1].modifiers)):
         return
+    if not all(definition in place[0].ops for definition in found.values()):  # ptxas looks no further than the block
+        return
     second = bits(1 << int(op.src[1].value)) if by_shift and isinstance(op.src[1], Imm) else found[1].src[0]
     op.reform("mul", ("wide", found[0].modifiers[1]), op.dst, [found[0].src[0], second])
 

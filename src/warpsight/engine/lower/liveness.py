@@ -92,20 +92,25 @@ def liveness(function: Function) -> Liveness:
     return result
 
 
-def pressure(function: Function, live: Liveness, free: frozenset[str]) -> int:
-    """Most 32-bit units live at one point, not counting the registers in `free`; 64-bit values count double."""
-    size = {name: 0 if name in free or name in function.fixed else units(type) for name, type in live.types.items()}
-    by_size: dict[int, int] = {}
-    for name, n in size.items():
-        if n:
-            by_size[n] = by_size.get(n, 0) | 1 << live.index[name]
+class UnitCount:
+    """32-bit units that a set of registers takes; predicates and registers of the frame's ends count nothing."""
 
-    def total(mask: int) -> int:
-        return sum(n * (mask & members).bit_count() for n, members in by_size.items())
+    def __init__(self, function: Function, live: Liveness) -> None:
+        self._members: dict[int, int] = {}
+        for name, type in live.types.items():
+            if units(type) and name not in function.fixed:
+                self._members[units(type)] = self._members.get(units(type), 0) | 1 << live.index[name]
 
+    def of(self, mask: int) -> int:
+        return sum(n * bin(mask & members).count("1") for n, members in self._members.items())
+
+
+def pressure(function: Function, live: Liveness) -> int:
+    """Most 32-bit units live at one point."""
+    count = UnitCount(function, live)
     most = 0
     for block in function.blocks:
-        most = max(most, total(live.out_of[block]), total(live.into[block]))
+        most = max(most, count.of(live.out_of[block]), count.of(live.into[block]))
         for _, op, after in live.backwards(block):
-            most = max(most, total(after | live.mask(op.defs())))
+            most = max(most, count.of(after | live.mask(op.defs())))
     return most

@@ -129,7 +129,7 @@ def _shared_memory(kernels: dict[str, Kernel], said: dict[str, Mentions], module
 
 def _registers(function: Function) -> int:
     """32-bit registers that a thread needs in this function: the most that are live at once."""
-    return pressure(function, liveness(function), frozenset())
+    return pressure(function, liveness(function))
 
 
 def _deepest(order: list[str], callees: dict[str, list[str]], frames: dict[str, Frame], registers: dict[str, int]) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from ...isa.ir import Imm, Instruction, Reg, Special, Sym
 from ...isa.ptx.timing import entry_for, special_entry
 from ...semantics import Form, Kind
 from .block import Block, Function, Op, predecessors
+from .converge import add_convergence
 from .defs import Definitions, Place
 
 _FLOAT_READERS = ("add", "sub", "mul", "fma", "mad", "setp", "set", "min", "max")
@@ -23,6 +24,7 @@ def price(function: Function) -> None:
         op.entry = _own(op)
     _pair_parameters(function)
     _Joiner(function).run()
+    add_convergence(function)
     if function.kernel.is_entry:
         _add_prologue(function)
 
@@ -101,7 +103,7 @@ Rule = Callable[[_Joiner, Op, Place], bool]
 
 def _sum_of_three(j: _Joiner, op: Op, place: Place) -> bool:
     """add or sub, then another: IADD3. One of its operands may be a literal."""
-    if op.entry != "iadd3" or op.guard is not None or op.opcode not in ("add", "sub", "neg"):
+    if op.entry != "iadd3" or op.through or op.guard is not None or op.opcode not in ("add", "sub", "neg"):
         return False
     literals = sum(isinstance(s, Imm) for s in op.src)
 
@@ -156,7 +158,28 @@ def _test_of_bits(j: _Joiner, op: Op, place: Place) -> bool:
     return j.fold(op, readers)
 
 
-_RULES: tuple[Rule, ...] = (_sum_of_three, _scaled_sum, _extended_sum, _float_sign, _predicate_not, _test_of_bits)
+def _extremum(j: _Joiner, op: Op, place: Place) -> bool:
+    """min of a min, max of a max: VIMNMX3. add, then min or max of signed numbers: VIADDMNMX."""
+    if op.through or op.guard is not None:
+        return False
+    if op.entry == "vimnmx":
+        return j.fold(op, j.joins(op, place, lambda r: r.entry == "vimnmx" and (r.opcode, r.modifiers) == (op.opcode, op.modifiers) and not r.through, single=True))
+    if op.entry == "iadd3" and op.opcode == "add":
+        return j.fold(op, j.joins(op, place, lambda r: r.entry == "vimnmx" and r.modifiers == ("s32",) and not r.through, single=True))
+    return False
+
+
+def _shifted_sum(j: _Joiner, op: Op, place: Place) -> bool:
+    """shr by a literal, then add: LEA.HI."""
+    if op.entry != "shf" or op.opcode != "shr" or op.form.dst[0].bits != 32 or not isinstance(op.src[1], Imm):
+        return False
+    readers = j.joins(op, place, lambda r: r.entry == "iadd3" and r.opcode == "add" and not r.through, single=True)
+    for reader in readers:
+        reader.entry = "lea"
+    return j.fold(op, readers)
+
+
+_RULES: tuple[Rule, ...] = (_extremum, _shifted_sum, _sum_of_three, _scaled_sum, _extended_sum, _float_sign, _predicate_not, _test_of_bits)
 
 
 def _add_prologue(function: Function) -> None:

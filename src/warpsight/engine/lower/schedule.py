@@ -13,7 +13,7 @@ from ...isa.ir import Imm, Reg
 from ...isa.ptx.timing import classes
 from ...semantics import Kind
 from .block import Function, Op, units
-from .liveness import Liveness, liveness, pressure
+from .liveness import Liveness, UnitCount, liveness, pressure
 
 # Cycles that the scheduler expects of an operation; a compiler's guesses, not the model's latencies.
 _ALU, _EXPECTED = 4, {
@@ -23,25 +23,44 @@ _ALU, _EXPECTED = 4, {
 }  # fmt: skip
 FREE_REGISTERS = 32  # a thread may hold on any occupancy: 65536 / 2048
 _ALLOCATION = 8  # registers come in multiples of this
+_OVERHEAD = 2  # registers that lowering does not see: the stack pointer and the like
 _WINDOW = 64  # operations that may be ready and are considered at a time
 _FREE_KINDS = (Kind.ALU, Kind.MEMORY, Kind.SYNC_ALU, Kind.NOP)
 
 
 def schedule(function: Function) -> None:
     live = liveness(function)
-    most = pressure(function, live, frozenset())
-    limit = max(FREE_REGISTERS - 2, -(-most // _ALLOCATION) * _ALLOCATION)  # less what the address of the stack and the like take
+    sizes = UnitCount(function, live)
+    most = pressure(function, live)
+    limit = max(FREE_REGISTERS - _OVERHEAD, -(-most // _ALLOCATION) * _ALLOCATION - _OVERHEAD)
     for block in function.blocks:
         after = live.out_of[block]
         if block.branch is not None:
             after = live.before(block.branch, after)
         done: list[Op] = []
         for region in reversed(_regions(block.ops)):
-            ordered = _Region(region, live, after, limit).order() if len(region) > 2 else list(region)
+            ordered = _best_order(region, live, sizes, after, max(limit, most)) if len(region) > 2 else region
             done[:0] = ordered
             for op in reversed(ordered):
                 after = live.before(op, after)
         block.ops = done
+
+
+def _best_order(region: list[Op], live: Liveness, sizes: UnitCount, after: int, limit: int) -> list[Op]:
+    """The first order that stays below the limit, asking for fewer and fewer registers; the order of the text if none does."""
+    for wanted in range(limit, limit // 2, -3):
+        ordered = _Region(region, live, after, wanted).order()
+        if _most_live(ordered, live, sizes, after) <= limit:
+            return ordered
+    return region
+
+
+def _most_live(ops: Sequence[Op], live: Liveness, sizes: UnitCount, after: int) -> int:
+    most = sizes.of(after)
+    for op in reversed(ops):
+        most = max(most, sizes.of(after | live.mask(op.defs())))
+        after = live.before(op, after)
+    return max(most, sizes.of(after))
 
 
 def _regions(ops: Sequence[Op]) -> list[list[Op]]:

@@ -28,10 +28,12 @@ from .errors import (
 )
 from .model.files import GpuModel, gpu_names, load_gpu
 from .module import Kernel, Module, ModuleVariable
-from .report.result import LaunchResult
+from .report.counters import Counters
+from .report.result import LaunchResult, Lines, Samples
 
 __all__ = [
     "ConfigError",
+    "Counters",
     "DeadlockError",
     "Device",
     "DeviceArray",
@@ -43,11 +45,13 @@ __all__ = [
     "KernelTimeout",
     "LaunchError",
     "LaunchResult",
+    "Lines",
     "LoadError",
     "MemoryFault",
     "Module",
     "ModuleVariable",
     "PtxSyntaxError",
+    "Samples",
     "TrapError",
     "UnsupportedInstruction",
     "WarpsightError",

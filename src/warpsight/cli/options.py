@@ -54,6 +54,6 @@ def print_table(table: Any) -> None:
     if sys.stdout.isatty():
         from rich.console import Console
 
-        Console().print(table)
+        Console(markup=False).print(table)
     else:
         click.echo(render(table), nl=False)

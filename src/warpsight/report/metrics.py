@@ -9,34 +9,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .result import LaunchResult
 
-_L1_LOADS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld"
+_L1, _L2 = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld", "lts__t_sectors_lookup"
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`needs`: counters that must be there; `compute` gets them in that order. A ratio over nothing is left out."""
+    """`needs`: counters that must be there; `compute` gets them in that order. docs/counters.md defines each metric."""
 
     name: str
-    unit: str
-    doc: str
+    title: str
+    unit: str  # "fraction", a unit, or "" for a plain ratio
     needs: tuple[str, ...]
     compute: Callable[..., float]
 
 
 METRICS = (
-    Metric("ipc", "warp instructions/cycle/SM", "Warp instructions by cycle of an SM that holds a warp",
-           ("smsp__inst_executed.sum", "sm__cycles_active.sum"), lambda inst, active: inst / active),
-    Metric("occupancy", "fraction", "Warps resident on a busy SM, of the most it can hold",
-           ("sm__warps_active.avg.pct_of_peak_sustained_active",), lambda percent: percent / 100),
-    Metric("l1_hit_rate", "fraction", "Sectors of global loads that L1 had",
-           (f"{_L1_LOADS}.sum", f"{_L1_LOADS}_lookup_hit.sum"), lambda sectors, hit: hit / sectors),
-    Metric("l2_hit_rate", "fraction", "Sectors that L2 had",
-           ("lts__t_sectors_lookup_hit.sum", "lts__t_sectors_lookup_miss.sum"), lambda hit, miss: hit / (hit + miss)),
-    Metric("dram_read", "bytes", "Read from DRAM", ("dram__bytes_read.sum",), float),
-    Metric("dram_written", "bytes", "Written to DRAM", ("dram__bytes_write.sum",), float),
-    Metric("bank_conflicts", "wavefronts", "Shared-memory wavefronts beyond the least needed",
-           ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",), float),
-)  # fmt: skip
+    Metric("ipc", "IPC of a busy SM", "", ("smsp__inst_executed.sum", "sm__cycles_active.sum"), lambda inst, active: inst / active),
+    Metric("occupancy", "occupancy", "fraction", ("sm__warps_active.avg.pct_of_peak_sustained_active",), lambda percent: percent / 100),
+    Metric("l1_hit_rate", "L1 hits of global loads", "fraction", (f"{_L1}.sum", f"{_L1}_lookup_hit.sum"), lambda all, hit: hit / all),
+    Metric("l2_hit_rate", "L2 hits", "fraction", (f"{_L2}_hit.sum", f"{_L2}_miss.sum"), lambda hit, miss: hit / (hit + miss)),
+    Metric("dram_read", "read from DRAM", "B", ("dram__bytes_read.sum",), float),
+    Metric("dram_written", "written to DRAM", "B", ("dram__bytes_write.sum",), float),
+    Metric("bank_conflicts", "bank conflicts", "wavefronts", ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",), float),
+)
 
 
 def derive(result: LaunchResult) -> dict[str, float | str]:

@@ -15,13 +15,13 @@ from .metrics import METRICS, top_stall
 if TYPE_CHECKING:
     from .result import LaunchResult, Lines
 
-_WIDTH = 140  # of text made for no terminal
+_WIDTH = 200  # of text made for no terminal: enough for the widest table
 
 
 def render(item: RenderableType) -> str:
-    """Plain text of a table, without colours."""
+    """Plain text of a table, without colours. Square brackets are PTX, not markup."""
     out = io.StringIO()
-    Console(file=out, width=_WIDTH, no_color=True, highlight=False).print(item)
+    Console(file=out, width=_WIDTH, no_color=True, highlight=False, markup=False).print(item)
     return out.getvalue()
 
 
@@ -89,8 +89,8 @@ def _rows(r: LaunchResult) -> list[tuple[str, str]]:
     for metric in METRICS:
         value = r.metrics.get(metric.name)
         if isinstance(value, (int, float)):
-            shown = f"{value:.1%}" if metric.unit == "fraction" else quantity(value, "B" if metric.unit == "bytes" else "")
-            rows.append((metric.doc, shown))
+            shown = f"{value:.1%}" if metric.unit == "fraction" else quantity(value, metric.unit)
+            rows.append((metric.title, shown))
     rows.append(("simulated in", f"{r.host_seconds:.3f} s"))
     return rows
 

@@ -117,14 +117,14 @@ def case_row(case: CaseReport) -> str:
 def launches_table(cases: Sequence[CaseReport]) -> Table:
     """Per launch: simulated and measured figures with the error of the first as a share of the second."""
     table = Table(title="Simulated / measured, cold caches", title_justify="left")
-    table.add_column("case", no_wrap=True)
-    table.add_column("kernel")
+    table.add_column("launch")
     for title, _ in COMPARED:
-        table.add_column(title, justify="right", no_wrap=True)
+        table.add_column(title, justify="right")
     for case in cases:
         for launch in case.launches:
             cells = [_cell(simulated(launch, names), measured(launch, names)) for _, names in COMPARED]
-            table.add_row(f"{case.name}" + (f" #{launch.index}" if len(case.launches) > 1 else ""), launch.result.kernel, *cells)
+            name = f"{case.name} #{launch.index} {launch.result.kernel}" if len(case.launches) > 1 else case.name
+            table.add_row(name, *cells)
     return table
 
 

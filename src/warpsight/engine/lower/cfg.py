@@ -81,6 +81,22 @@ def _components(piece: frozenset[Block], entry: Block) -> list[list[Block]]:
     return found
 
 
+def skip_empty(function: Function) -> None:
+    """Sends ways through a block without operations to where it goes on."""
+
+    def end_of(block: Block) -> Block:
+        seen = {block}
+        while not block.ops and block.branch is None and block.next is not None and block.next not in seen:
+            block = block.next
+            seen.add(block)
+        return block
+
+    for block in function.blocks:
+        block.targets = [end_of(target) for target in block.targets]
+        if block.next is not None:
+            block.next = end_of(block.next)
+
+
 def merge_straight(function: Function) -> None:
     """Joins a block with the one that it alone leads to and that has no other way in."""
     count: dict[Block, int] = {}

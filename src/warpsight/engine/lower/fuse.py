@@ -80,16 +80,18 @@ def _extended(op: Op, place: Place, defs: Definitions, readers: Readers) -> None
 
 
 def _wide(op: Op, place: Place, defs: Definitions, readers: Readers) -> None:
-    """mul.wide + add.64: IMAD.WIDE."""
+    """mul.wide, or a 64-bit product, + add of 64 bits: IMAD.WIDE with the sum."""
     if not _is(op, "add", *_ADD64):
         return
 
     def accepts(d: Op) -> bool:
         return d.opcode == "mul" and d.modifiers in (("wide", "s32"), ("wide", "u32")) and _all_join(d, readers, lambda r: _is(r, "add", *_ADD64))
 
-    for i, product in _sources(op, place, defs, accepts):
-        other = op.src[1 - i]
-        op.reform("mad", product.modifiers, op.dst, [*product.src, other])
+    def accepts_full(d: Op) -> bool:
+        return d.opcode == "mul" and d.modifiers in (("lo", "s64"), ("lo", "u64")) and _all_join(d, readers, lambda r: r is op)
+
+    for i, product in (*_sources(op, place, defs, accepts), *_sources(op, place, defs, accepts_full)):
+        op.reform("mad", product.modifiers, op.dst, [*product.src, op.src[1 - i]])
         return
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from ...isa.ir import Neg, Reg
@@ -105,12 +105,13 @@ class UnitCount:
         return sum(n * bin(mask & members).count("1") for n, members in self._members.items())
 
 
-def pressure(function: Function, live: Liveness) -> int:
-    """Most 32-bit units live at one point."""
+def pressure(function: Function, live: Liveness, among: Set[str] | None = None) -> int:
+    """Most 32-bit units live at one point, counting all registers or those of `among`."""
     count = UnitCount(function, live)
+    counted = -1 if among is None else live.mask(name for name in among if name in live.index)
     most = 0
     for block in function.blocks:
-        most = max(most, count.of(live.out_of[block]), count.of(live.into[block]))
+        most = max(most, count.of(live.out_of[block] & counted), count.of(live.into[block] & counted))
         for _, op, after in live.backwards(block):
-            most = max(most, count.of(after | live.mask(op.defs())))
+            most = max(most, count.of((after | live.mask(op.defs())) & counted))
     return most

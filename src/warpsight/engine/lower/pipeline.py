@@ -9,6 +9,7 @@ from . import cfg
 from .allocate import Frame, allocate, coalesce
 from .block import Function
 from .build import Mentions, Places, build, mentions, shared_key, unsupported
+from .converge import varying_registers
 from .emit import emit
 from .fuse import fuse
 from .layout import SharedLayout, frame_places, offsets_of, round_up
@@ -16,7 +17,7 @@ from .liveness import liveness, pressure
 from .options import LowerOptions
 from .predicate import predicate
 from .price import price
-from .schedule import schedule
+from .schedule import FREE_REGISTERS, schedule
 from .simplify import simplify
 from .vectorize import vectorize
 
@@ -45,6 +46,7 @@ def lower_entry(kernel: Kernel, module: PtxModule, options: LowerOptions) -> Pro
 
 def _optimise(function: Function, options: LowerOptions) -> None:
     on = options.passes
+    cfg.skip_empty(function)
     cfg.remove_unreachable(function)
     cfg.merge_straight(function)
     if "order" in on:
@@ -128,8 +130,14 @@ def _shared_memory(kernels: dict[str, Kernel], said: dict[str, Mentions], module
 
 
 def _registers(function: Function) -> int:
-    """32-bit registers that a thread needs in this function: the most that are live at once."""
-    return pressure(function, liveness(function))
+    """32-bit registers that a thread needs in this function: the most that are live at once. ptxas keeps values that are the same for all lanes in
+    uniform registers when these save occupancy, so only more than `FREE_REGISTERS` of the others count beyond that number.
+    """
+    live = liveness(function)
+    everything = pressure(function, live)
+    if everything <= FREE_REGISTERS:
+        return everything
+    return max(FREE_REGISTERS, pressure(function, live, varying_registers(function)))
 
 
 def _deepest(order: list[str], callees: dict[str, list[str]], frames: dict[str, Frame], registers: dict[str, int]) -> tuple[int, int]:

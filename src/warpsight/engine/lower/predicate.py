@@ -6,7 +6,7 @@ from ...isa.ir import Guard
 from ...isa.ptx.timing import entry_for, slots
 from ...semantics import Kind
 from .block import Block, Function, Op, predecessors
-from .cfg import merge_straight, remove_unreachable
+from .cfg import merge_straight, remove_unreachable, skip_empty
 from .liveness import liveness
 
 # Issue slots that ptxas 13.0 still puts under a guard rather than branching around them (measured on the kernels of the reference set).
@@ -17,6 +17,7 @@ _GUARDABLE = (Kind.ALU, Kind.MEMORY, Kind.NOP)
 def predicate(function: Function) -> None:
     _guard_returns(function)
     while True:
+        skip_empty(function)
         remove_unreachable(function)
         merge_straight(function)
         if not _guard_branches(function):

@@ -101,6 +101,16 @@ class _Joiner:
 Rule = Callable[[_Joiner, Op, Place], bool]
 
 
+def _narrow_product(j: _Joiner, op: Op, place: Place) -> bool:
+    """16-bit factors that come with zeroes or signs above need no extension."""
+    if op.opcode not in ("mul", "mad") or "prmt" not in (op.entry or "") or "hi" in op.modifiers:
+        return False
+    sources = [j.defs.reaches(s.name, place) for s in op.src if isinstance(s, Reg)]
+    if all(s is not None and (s.form.memory is not None or s.opcode in ("and", "cvt")) for s in sources):
+        op.entry = "imad"
+    return True
+
+
 def _sum_of_three(j: _Joiner, op: Op, place: Place) -> bool:
     """add or sub, then another: IADD3. One of its operands may be a literal."""
     if op.entry != "iadd3" or op.through or op.guard is not None or op.opcode not in ("add", "sub", "neg"):
@@ -179,7 +189,7 @@ def _shifted_sum(j: _Joiner, op: Op, place: Place) -> bool:
     return j.fold(op, readers)
 
 
-_RULES: tuple[Rule, ...] = (_extremum, _shifted_sum, _sum_of_three, _scaled_sum, _extended_sum, _float_sign, _predicate_not, _test_of_bits)
+_RULES: tuple[Rule, ...] = (_narrow_product, _extremum, _shifted_sum, _sum_of_three, _scaled_sum, _extended_sum, _float_sign, _predicate_not, _test_of_bits)
 
 
 def _add_prologue(function: Function) -> None:

@@ -6,7 +6,7 @@ registers written once and, inside a block, through any.
 
 from __future__ import annotations
 
-from ...isa.ir import Imm, Neg, Operand, Reg, Special
+from ...isa.ir import Imm, Mem, Neg, Operand, Reg, Special
 from ...lanes.builder import Value
 from ...lanes.numpy_builder import NumpyBuilder
 from ...lanes.types import PRED, LaneType
@@ -212,7 +212,21 @@ def remove_dead(function: Function) -> bool:
             if dead or (op.opcode == "mov" and op.dst == op.src):
                 removed = True
                 continue
+            if op.opcode == "atom" and op.modifiers[-1] != "b128" and not written & (after | fixed) and isinstance(op.dst[0], Reg):
+                removed |= _without_result(op)
             kept.append(op)
             after = live.before(op, after)
         block.ops = kept[::-1]
     return removed
+
+
+def _without_result(op: Op) -> bool:
+    """An atomic whose result nobody reads is a reduction."""
+    operation = next((m for m in op.modifiers if m in ("add", "min", "max", "and", "or", "xor", "inc", "dec")), None)
+    if operation is None:
+        return False
+    base, offset = op.src[0], op.src[1]
+    address = Mem(base if isinstance(base, Reg) else None, int(offset.value))  # type: ignore[union-attr,arg-type]  # an address has a literal offset
+    op.reform("red", op.modifiers, [], [address, *op.src[2:]])
+    op.src[:2] = [base, offset]
+    return True

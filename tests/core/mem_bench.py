@@ -29,7 +29,16 @@ class Bench:
         gpcs = min(8, self.sms // 2)
         self.core = _core.MemoryBench(self.config, model.real("device.sm_mhz"), [sm * gpcs // self.sms for sm in range(self.sms)])
 
-    def run(self, addresses: ArrayLike, *, mask: ArrayLike = ALL_LANES, sm: ArrayLike = 0, warp: ArrayLike = 0, op: ArrayLike = LOAD, **options: Any) -> Any:
+    def run(
+        self,
+        addresses: ArrayLike,
+        *,
+        mask: ArrayLike = ALL_LANES,
+        sm: ArrayLike = 0,
+        warp: ArrayLike = 0,
+        op: ArrayLike = LOAD,
+        **options: Any,
+    ) -> Any:
         """Accesses [n, 32] or, all lanes alike, [n]. Result: issued, completed, cycles, latency, counts (see MemoryBench.run)."""
         lanes = np.asarray(addresses, np.uint64)
         if lanes.ndim == 1:

@@ -1,4 +1,5 @@
-"""L1 and L2: what hits, what goes on, what is written back. Expected numbers: reference models in a few lines, or counters of the H200 (ncu_cold.csv)."""
+"""L1 and L2: what hits, what goes on, what is written back. Expected numbers: reference models in a few lines, or counters of the H200
+(ncu_cold.csv)."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ LTS = ("lts__t_sectors_op_read", "lts__t_sectors_op_write", "lts__t_sectors_look
 
 
 def test_saxpy_counts_as_the_h200_counts() -> None:
-    """saxpy_n16384, cold: 4096 sectors loaded without a hit; 2048 stored, all on sectors that the load of y left in L1; every byte read once from DRAM.
-    In L2 half of the sectors are looked up twice, in the SM's own partition and at home: 1.5 x 6144, of which loads miss each time."""
+    """saxpy_n16384, cold: 4096 sectors loaded without a hit; 2048 stored, all on sectors that the load of y left in L1; every byte read
+    once from DRAM. In L2 half of the sectors are looked up twice, in the SM's own partition and at home: 1.5 x 6144, of which loads miss
+    each time."""
     bench = Bench("h200")
     n = 16384 // 32
     sm, warp = np.arange(n) // 8 % 128, np.arange(n) % 8
@@ -27,7 +29,9 @@ def test_saxpy_counts_as_the_h200_counts() -> None:
     l1 = "l1tex__t_sectors_pipe_lsu_mem_global_op_"
     assert bench.totals(l1 + "ld", l1 + "ld_lookup_hit", l1 + "st", l1 + "st_lookup_hit") == [4096, 0, 2048, 2048]
     assert bench.totals("l1tex__m_xbar2l1tex_read_sectors", "l1tex__m_l1tex2xbar_write_bytes") == [4096, 65536]
-    assert bench.totals("lts__t_sectors_srcunit_tex", "lts__t_sectors_srcunit_tex_lookup_miss", "lts__t_sectors_srcunit_tex_lookup_hit") == [6144, 4096, 2048]
+    assert bench.totals(
+        "lts__t_sectors_srcunit_tex", "lts__t_sectors_srcunit_tex_lookup_miss", "lts__t_sectors_srcunit_tex_lookup_hit"
+    ) == [6144, 4096, 2048]
     read, written, missed, fabric = bench.totals(*LTS)
     assert read == pytest.approx(6144, rel=0.05) and missed == read
     assert written == pytest.approx(3072, rel=0.05)
@@ -36,7 +40,8 @@ def test_saxpy_counts_as_the_h200_counts() -> None:
 
 
 def test_stores_to_lines_never_loaded() -> None:
-    """vecadd: whole sectors stored once hit nothing (st_lookup_hit 0); column by column, 4 bytes at a time, 7 of 8 find their sector (transpose_naive)."""
+    """vecadd: whole sectors stored once hit nothing (st_lookup_hit 0); column by column, 4 bytes at a time, 7 of 8 find their sector
+    (transpose_naive)."""
     bench = Bench("h200")
     bench.run(rows(BASE + np.arange(64) * LINE), op=STORE)
     assert bench.total("l1tex__t_sectors_pipe_lsu_mem_global_op_st_lookup_hit") == 0
@@ -56,7 +61,8 @@ def test_no_allocate_leaves_nothing_in_l1() -> None:
 
 @pytest.mark.parametrize("shared", [0, 30_000, 65_536])
 def test_l1_holds_what_shared_memory_leaves(shared: int) -> None:
-    """mini: 72 KiB in all; carve-outs of 8, 16, 32 and 64 KiB. A ring that fits (and starts where sets do) hits always; a longer one thrashes under LRU."""
+    """mini: 72 KiB in all; carve-outs of 8, 16, 32 and 64 KiB. A ring that fits (and starts where sets do) hits always; a longer one
+    thrashes under LRU."""
     bench = Bench()
     bench.core.set_shared_bytes(shared)
     carveout = min(size for size in (8192, 16384, 32768, 65536) if size >= shared)
@@ -107,7 +113,8 @@ def test_local_stores_are_written_back_on_eviction_only() -> None:
 
 
 def test_l2_writes_back_and_reads_nothing_for_whole_sectors() -> None:
-    """512 KiB of L2 (half of it for lines of each partition); 2 MiB stored whole: all but what still fits has gone to DRAM, nothing was read."""
+    """512 KiB of L2 (half of it for lines of each partition); 2 MiB stored whole: all but what still fits has gone to DRAM, nothing was
+    read."""
     bench = Bench()
     stored = 1 << 21
     bench.run(rows(BASE + np.arange(stored // LINE) * LINE), op=STORE, warp=np.arange(stored // LINE) % 8, window=8)
@@ -141,7 +148,8 @@ def test_l1_is_cold_after_invalidation_but_l2_warm() -> None:
 
 @pytest.mark.parametrize("op", [ATOMIC, REDUCTION])
 def test_atomics_on_one_word_take_turns_in_l2(op: int) -> None:
-    """Every lane operation takes an L2 clock (here an SM cycle); 4 SMs together are no faster. atomics.csv: 0.86 an SM cycle at 1.7 / 1.98 GHz."""
+    """Every lane operation takes an L2 clock (here an SM cycle); 4 SMs together are no faster. atomics.csv: 0.86 an SM cycle at 1.7 /
+    1.98 GHz."""
     bench = Bench(lsu__atomic_pass_cycles=0.01, lsu__atomic_sector_cycles=0.01)
     bench.run([BASE], op=op)
     n = 64

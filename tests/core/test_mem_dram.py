@@ -1,5 +1,5 @@
-"""DRAM timing against the data sheet's rules, applied to command sequences worked out by hand. `mini`: command clock 1 GHz = SM clock, so clocks are
-cycles; tRCD 14, tCL 14, tRP 14, tRAS 33, tRRD_S 4, tFAW 20, tCCD_S 4, tCCD_L 8, burst 4, reads and writes of 64 bytes."""
+"""DRAM timing against the data sheet's rules, applied to command sequences worked out by hand. `mini`: command clock 1 GHz = SM clock, so
+clocks are cycles; tRCD 14, tCL 14, tRP 14, tRAS 33, tRRD_S 4, tFAW 20, tCCD_S 4, tCCD_L 8, burst 4, reads and writes of 64 bytes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ NEVER = 2**64 - 1
 
 def one_channel(**overrides: Any) -> Bench:
     """One pseudo channel, one slice, nothing hashed: granule g is bank g % 16, row g // 16 % 16384. No refresh during a test."""
-    plain = dict(l2__partitions=1, l2__slices=1, l2__hash="modulo", dram__channels=1, dram__pseudo_channels=1, dram__tREFI=1e6, dram__rows=ROWS)
-    return Bench(**{**plain, **overrides})
+    plain: dict[str, Any] = {"l2__partitions": 1, "l2__slices": 1, "l2__hash": "modulo", "dram__channels": 1, "dram__pseudo_channels": 1}
+    plain |= {"dram__tREFI": 1e6, "dram__rows": ROWS}
+    return Bench(**(plain | overrides))
 
 
 def place(bank: int, row: int, column: int = 0) -> int:
@@ -48,7 +49,8 @@ def test_row_hit_closed_row_and_conflict() -> None:
     conflict = latency(bench, place(3, 8, 0))
     assert closed - hit == 14  # tRCD
     assert conflict - hit == 28  # tRP + tRCD
-    assert bench.totals("dram__row_misses", "dram__row_hits", "dram__row_conflicts", "dram__activates", "dram__precharges") == [1, 1, 1, 2, 1]
+    assert bench.totals("dram__row_misses", "dram__row_hits", "dram__row_conflicts") == [1, 1, 1]
+    assert bench.totals("dram__activates", "dram__precharges") == [2, 1]
 
 
 def test_closed_pages_pay_no_precharge_and_never_hit() -> None:
@@ -108,7 +110,11 @@ def test_streams_reach_the_bus_and_never_more() -> None:
     bench = Bench()
     n = 4096
     result = bench.run(
-        (BASE + np.arange(n)[:, None] * 128 + np.arange(32) * 4).astype(np.uint64), cache_op=1, sm=np.arange(n) % 4, warp=np.arange(n) // 4 % 16, window=4
+        (BASE + np.arange(n)[:, None] * 128 + np.arange(32) * 4).astype(np.uint64),
+        cache_op=1,
+        sm=np.arange(n) % 4,
+        warp=np.arange(n) // 4 % 16,
+        window=4,
     )
     rate = n * 128 / result["cycles"]
     assert 0.8 * 64 < rate <= 64

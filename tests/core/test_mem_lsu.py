@@ -1,8 +1,10 @@
-"""Load/store unit: coalescing, banks, queues. Expected numbers: H200 measurements (shared.csv, coalescing.csv) and brute force over bytes."""
+"""Load/store unit: coalescing, banks, queues. Expected numbers: H200 measurements (shared.csv, coalescing.csv) and brute force over
+bytes."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +43,8 @@ def test_wide_shared_loads_go_in_phases(h200: Bench, size: int, extra: int) -> N
 
 
 def test_broadcast_is_free_but_not_for_atomics(h200: Bench) -> None:
-    """All lanes on one word: a load is one wavefront; an atomic takes 32 turns, 2 cycles each for a lone warp (atoms_add: 31 and 93 with the add)."""
+    """All lanes on one word: a load is one wavefront; an atomic takes 32 turns, 2 cycles each for a lone warp (atoms_add: 31 and 93 with
+    the add)."""
     assert h200.run(np.zeros(64), space="shared")["cycles"] / 64 == pytest.approx(22.8, abs=0.5)
     distinct = h200.run(np.tile(LANES * 4, (64, 1)), space="shared", op=ATOMIC)["cycles"] / 64
     same = h200.run(np.zeros(64), space="shared", op=ATOMIC)["cycles"] / 64
@@ -50,11 +53,21 @@ def test_broadcast_is_free_but_not_for_atomics(h200: Bench) -> None:
 
 @pytest.mark.parametrize(
     ("stride", "alone", "together"),
-    [(0, 1317, 1.46), (4, 1317, 1.46), (8, 1381, 2.13), (12, 1317, 1.48), (16, 1509, 4.17), (24, 1413, 2.14), (32, 1797, 8.29), (64, 2373, 16.5), (128, 3525, 33.0)],
+    [
+        (0, 1317, 1.46),
+        (4, 1317, 1.46),
+        (8, 1381, 2.13),
+        (12, 1317, 1.48),
+        (16, 1509, 4.17),
+        (24, 1413, 2.14),
+        (32, 1797, 8.29),
+        (64, 2373, 16.5),
+        (128, 3525, 33.0),
+    ],
 )
 def test_l1_hits_by_lane_stride(h200: Bench, stride: int, alone: int, together: float) -> None:
-    """coalescing.csv, coal_ca. `alone`: 32 dependent loads of one warp, which hold 32 adds of 9 cycles; `together`: cycles a load of 32 warps (the loop
-    of the kernel bounds it below at 1.46)."""
+    """coalescing.csv, coal_ca. `alone`: 32 dependent loads of one warp, which hold 32 adds of 9 cycles; `together`: cycles a load of 32
+    warps (the loop of the kernel bounds it below at 1.46)."""
     addresses = np.tile(BASE + LANES * stride, (32, 1))
     h200.run(addresses)
     assert h200.run(addresses)["cycles"] / 32 == pytest.approx(alone / 32 - 9.05, rel=0.08)
@@ -119,7 +132,8 @@ def test_a_store_is_drained_only_after_l2_has_it() -> None:
 
 
 def test_store_credits_bound_what_is_on_its_way() -> None:
-    """With one credit, a store leaves only after the one before has been acknowledged; with many they follow at the port's width (4 cycles)."""
+    """With one credit, a store leaves only after the one before has been acknowledged; with many they follow at the port's width (4
+    cycles)."""
     few, many = Bench(lsu__store_credits=1), Bench(lsu__store_credits=64)
     addresses = rows(BASE + np.arange(24) * 128)
     slow = few.run(addresses, op=STORE, window=24)["cycles"]
@@ -146,7 +160,7 @@ def test_generic_addresses_and_unknown_spaces_are_errors() -> None:
         ("const__first_line_bytes", 48, "const.first_line_bytes"),
     ],
 )
-def test_bad_values_name_their_key(key: str, value: object, message: str) -> None:
+def test_bad_values_name_their_key(key: str, value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Bench(**{key: value})
 

@@ -1,4 +1,5 @@
-"""Keys of the memory side: load/store unit, shared memory, L1, constant caches, crossbar, L2, DRAM. What they mean together: docs/model/memory.md."""
+"""Keys of the memory side: load/store unit, shared memory, L1, constant caches, crossbar, L2, DRAM. What they mean together:
+docs/model/memory.md."""
 
 from __future__ import annotations
 
@@ -24,7 +25,14 @@ SECTIONS = (
         (
             Key("latency", "int", "cycles", "Load without conflict, issue to issue of a dependent instruction", 1, 1000),
             Key("atomic_latency", "int", "cycles", "Atomic without conflict", 1, 1000),
-            Key("carveouts", "ints", "bytes", "Sizes of shared memory that the SM's storage can be split at, ascending; L1 gets the rest", 0, 1 << 24),
+            Key(
+                "carveouts",
+                "ints",
+                "bytes",
+                "Sizes of shared memory that the SM's storage can be split at, ascending; L1 gets the rest",
+                0,
+                1 << 24,
+            ),
         ),
     ),
     Section(
@@ -80,7 +88,9 @@ SECTIONS = (
             Key("ways", "int", "1", "Lines of a set", 1, 64),
             Key("replacement", "str", "", "Which line of a set gives way", choices=_REPLACEMENT),
             Key("hash", "str", "", "How addresses spread over partitions, slices, channels and banks", choices=("rotate", "modulo")),
-            Key("interleave_bytes", "int", "bytes", "Neighbouring bytes that share a slice and a DRAM row; a multiple of 128", 128, 1 << 20),
+            Key(
+                "interleave_bytes", "int", "bytes", "Neighbouring bytes that share a slice and a DRAM row; a multiple of 128", 128, 1 << 20
+            ),
             Key("slice_read_bytes", "float", "bytes/clock", "Data port of a slice when it reads", 1, 4096),
             Key("slice_write_bytes", "float", "bytes/clock", "and when it writes whole sectors", 1, 4096),
             Key("partial_write_clocks", "float", "clocks", "The data port's time for a write of parts of sectors", 0, 64),

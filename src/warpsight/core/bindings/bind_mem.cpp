@@ -56,8 +56,8 @@ class MemoryBench final : ReplySink {
   }
 
   // Warps run their accesses in order, at most `window` of them in flight; a sub-core issues one a cycle. See the docstring below.
-  nb::dict run(In<uint64_t, 2> addresses, In<uint32_t> masks, In<uint32_t> sms, In<uint32_t> warps, In<uint8_t> ops, const std::string& space,
-               uint8_t bytes, int cache_op, uint32_t window, uint64_t limit) {
+  nb::dict run(In<uint64_t, 2> addresses, In<uint32_t> masks, In<uint32_t> sms, In<uint32_t> warps, In<uint8_t> ops,
+               const std::string& space, uint8_t bytes, int cache_op, uint32_t window, uint64_t limit) {
     const size_t n = addresses.shape(0);
     if (addresses.shape(1) != kWarpSize || masks.shape(0) != n || sms.shape(0) != n || warps.shape(0) != n || ops.shape(0) != n)
       throw std::invalid_argument("addresses must be [n, 32]; masks, sms, warps and ops [n]");
@@ -117,7 +117,8 @@ class MemoryBench final : ReplySink {
       for (; i < n && start + cycles(i) <= now_; ++i) {
         MemRequest request{};
         request.token = i, request.line = lines(i), request.sm = static_cast<uint16_t>(sms(i)), request.sectors = sectors(i);
-        request.op = static_cast<MemoryOp>(ops(i)), request.full_sectors = sectors(i), request.atomic_lanes = 1, request.atomic_conflict = 1;
+        request.op = static_cast<MemoryOp>(ops(i)), request.full_sectors = sectors(i), request.atomic_lanes = 1,
+        request.atomic_conflict = 1;
         request.payload = request.op == MemoryOp::Load ? 0 : 32;
         memory_->send(now_, request);
       }
@@ -158,8 +159,10 @@ class MemoryBench final : ReplySink {
   bool drained(uint32_t sm, uint32_t group) const { return lsus_.at(sm)->drained(group); }
 
   void reply(const MemReply& reply, Cycle now) override {
-    if (direct_) completed_[reply.token] = now;
-    else lsus_[reply.sm]->reply(reply, now);
+    if (direct_)
+      completed_[reply.token] = now;
+    else
+      lsus_[reply.sm]->reply(reply, now);
   }
   void complete(uint32_t token, Cycle when) {
     completed_[token] = when;
@@ -200,9 +203,7 @@ class MemoryBench final : ReplySink {
     return it->second;
   }
 
-  void wake(uint32_t w, Cycle at) {
-    ready_.push({at, w});
-  }
+  void wake(uint32_t w, Cycle at) { ready_.push({at, w}); }
 
   // `who`: a warp that may have something to issue, or (behind the warps) a sub-core whose waiting warps may go on.
   void step(uint32_t who, const Accesses& access) {
@@ -243,8 +244,8 @@ class MemoryBench final : ReplySink {
     Warp& warp = warps_[w];
     const uint32_t i = warp.accesses[warp.next++];
     issued_[i] = now_;
-    lsus_[warp.sm]->issue(now_, {i, warp.id, static_cast<uint8_t>(warp.id % 4), access.space, static_cast<MemoryOp>(access.ops[i]), access.cache_op,
-                                 access.bytes, 0, access.masks[i], i, access.addresses + size_t{i} * kWarpSize});
+    lsus_[warp.sm]->issue(now_, {i, warp.id, static_cast<uint8_t>(warp.id % 4), access.space, static_cast<MemoryOp>(access.ops[i]),
+                                 access.cache_op, access.bytes, 0, access.masks[i], i, access.addresses + size_t{i} * kWarpSize});
     if (can_go_on(w)) wake(w, now_ + 1);
   }
 
@@ -271,15 +272,20 @@ void Unit::line_counts(uint32_t record, uint32_t sectors, uint32_t wavefronts, u
 }  // namespace
 
 void bind_mem(nb::module_& m) {
-  nb::class_<MemoryBench>(m, "MemoryBench", "The load/store units and memory system of a GPU model, driven without SMs. Cycles are SM cycles.")
+  nb::class_<MemoryBench>(m, "MemoryBench",
+                          "The load/store units and memory system of a GPU model, driven without SMs. Cycles are SM cycles.")
       .def(nb::init<nb::dict, double, std::vector<uint16_t>>(), nb::arg("config"), nb::arg("sm_mhz"), nb::arg("gpc_of_sm"),
            "config: flat dict of GPU model keys; sm_mhz: SM clock; gpc_of_sm: GPC of every SM.")
-      .def("run", &MemoryBench::run, nb::arg("addresses"), nb::arg("masks"), nb::arg("sms"), nb::arg("warps"), nb::arg("ops"),
-           nb::arg("space") = "global", nb::arg("bytes") = 4, nb::arg("cache_op") = 0, nb::arg("window") = 1, nb::arg("limit") = 1'000'000'000,
-           "Runs n warp accesses. addresses [n, 32] uint64, masks [n] uint32 lanes, sms [n], warps [n] (sub-core = warp % 4), ops [n] uint8 (1 load, "
-           "2 store, 3 atomic, 4 reduction, 5 prefetch); `bytes` a lane; cache_op as in record.h. A warp issues in order with at most `window` "
-           "accesses in flight. Returns cycles until all is quiet, issue and completion cycle of each, counts [n * 3] (sectors, wavefronts, "
-           "conflicts) when set_line_counts(True). RuntimeError when not done after `limit` cycles.")
+      .def(
+          "run", &MemoryBench::run, nb::arg("addresses"), nb::arg("masks"), nb::arg("sms"), nb::arg("warps"), nb::arg("ops"),
+          nb::arg("space") = "global", nb::arg("bytes") = 4, nb::arg("cache_op") = 0, nb::arg("window") = 1,
+          nb::arg("limit") = 1'000'000'000,
+          "Runs n warp accesses. addresses [n, 32] uint64, masks [n] uint32 lanes, sms [n], warps [n] (sub-core = warp % 4), ops [n] uint8 "
+          "(1 load, "
+          "2 store, 3 atomic, 4 reduction, 5 prefetch); `bytes` a lane; cache_op as in record.h. A warp issues in order with at most "
+          "`window` "
+          "accesses in flight. Returns cycles until all is quiet, issue and completion cycle of each, counts [n * 3] (sectors, wavefronts, "
+          "conflicts) when set_line_counts(True). RuntimeError when not done after `limit` cycles.")
       .def("send", &MemoryBench::send, nb::arg("cycles"), nb::arg("lines"), nb::arg("sectors"), nb::arg("ops"), nb::arg("sms"),
            "Sends n requests straight to the memory system, at ascending cycles; returns the cycle of each reply (2**64-1: none).")
       .def("counters", &MemoryBench::counters, "Counter name -> values of its units, uint64.")

@@ -31,8 +31,8 @@ uint32_t positive(const Config& config, const std::string& key) {
 }  // namespace
 
 std::unique_ptr<Spread> make_spread(const std::string& name) {
-  static const Registry<Spread> registry("address hash", {{"rotate", [] { return std::make_unique<Rotate>(); }},
-                                                          {"modulo", [] { return std::make_unique<Modulo>(); }}});
+  static const Registry<Spread> registry(
+      "address hash", {{"rotate", [] { return std::make_unique<Rotate>(); }}, {"modulo", [] { return std::make_unique<Modulo>(); }}});
   return registry.make(name);
 }
 
@@ -59,7 +59,8 @@ Location AddressMap::locate(uint64_t address) const {
   at.slice = spread_->place(local, slices_, kSliceSalt);
   at.channel = at.partition * channels_ + spread_->place(local, channels_, kChannelSalt);
   at.bank = spread_->place(deep, banks_, kBankSalt);
-  at.row = static_cast<uint32_t>(deep / banks_ % rows_);  // neighbours in a row are far apart in memory: dram_stride.csv, see docs/model/memory.md
+  at.row = static_cast<uint32_t>(deep / banks_ %
+                                 rows_);  // neighbours in a row are far apart in memory: dram_stride.csv, see docs/model/memory.md
   return at;
 }
 

@@ -10,8 +10,8 @@
 
 namespace ws {
 
-// Spreads consecutive numbers over n places. Every run of n consecutive numbers that starts at a multiple of n meets each place once (so a stream
-// is balanced), and upper bits change the order from run to run (so strides are spread too).
+// Spreads consecutive numbers over n places. Every run of n consecutive numbers that starts at a multiple of n meets each place once (so a
+// stream is balanced), and upper bits change the order from run to run (so strides are spread too).
 struct Spread {
   virtual ~Spread() = default;
   // `salt` makes the orders at different levels (partition, slice, bank) independent of each other.
@@ -22,9 +22,9 @@ std::unique_ptr<Spread> make_spread(const std::string& name);  // "rotate": as a
 
 struct Location {
   uint32_t partition;
-  uint32_t slice;     // within the partition
-  uint32_t channel;   // pseudo channel, over all
-  uint32_t bank;      // within the pseudo channel; consecutive banks are in different bank groups
+  uint32_t slice;    // within the partition
+  uint32_t channel;  // pseudo channel, over all
+  uint32_t bank;     // within the pseudo channel; consecutive banks are in different bank groups
   uint32_t row;
 };
 
@@ -34,19 +34,20 @@ class AddressMap {
   Location locate(uint64_t address) const;
   uint32_t partition(uint64_t address) const { return spread_->place(address / granule_, partitions_, kPartitionSalt); }
   uint32_t slice(uint64_t address) const { return spread_->place(address / granule_ / partitions_, slices_, kSliceSalt); }
-  // Counts the lines that a slice (or its counterpart in another partition) holds, without gaps: partitions() streams, one a home partition.
+  // Counts the lines that a slice (or its counterpart in another partition) holds, without gaps: partitions() streams, one a home
+  // partition.
   uint64_t number_in_slice(uint64_t address) const {
     const uint64_t granule = address / granule_, in_stream = granule / (uint64_t{partitions_} * slices_) * (granule_ / kLineBytes);
     return (in_stream + address % granule_ / kLineBytes) * partitions_ + granule % partitions_;
   }
   uint32_t partitions() const { return partitions_; }
-  uint32_t slices() const { return slices_; }      // of one partition
+  uint32_t slices() const { return slices_; }  // of one partition
   uint32_t channels() const { return partitions_ * channels_; }
   uint32_t banks() const { return banks_; }
 
  private:
-  static constexpr uint64_t kPartitionSalt = 0x9E3779B97F4A7C15ull, kSliceSalt = 0xBF58476D1CE4E5B9ull, kChannelSalt = 0x94D049BB133111EBull,
-                            kBankSalt = 0xD6E8FEB86659FD93ull;
+  static constexpr uint64_t kPartitionSalt = 0x9E3779B97F4A7C15ull, kSliceSalt = 0xBF58476D1CE4E5B9ull,
+                            kChannelSalt = 0x94D049BB133111EBull, kBankSalt = 0xD6E8FEB86659FD93ull;
   std::unique_ptr<Spread> spread_;
   uint64_t granule_, rows_;
   uint32_t partitions_, slices_, channels_, banks_;

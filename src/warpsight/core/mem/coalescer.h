@@ -1,4 +1,5 @@
-// From the 32 lane addresses of a warp access to lines and sectors, and to wavefronts of the banked data store that L1 and shared memory share.
+// From the 32 lane addresses of a warp access to lines and sectors, and to wavefronts of the banked data store that L1 and shared memory
+// share.
 #pragma once
 
 #include <array>
@@ -12,10 +13,10 @@ namespace ws {
 struct LinePart {
   uint64_t line;
   uint8_t sectors;
-  uint8_t full_sectors;   // every byte covered (kept for stores and atomics)
-  uint8_t lanes;          // lane accesses
-  uint8_t conflict;       // largest number of lanes on one 4-byte word (kept for atomics)
-  uint64_t bytes[2];      // mask of bytes covered
+  uint8_t full_sectors;  // every byte covered (kept for stores and atomics)
+  uint8_t lanes;         // lane accesses
+  uint8_t conflict;      // largest number of lanes on one 4-byte word (kept for atomics)
+  uint64_t bytes[2];     // mask of bytes covered
 };
 
 class Coalescer {
@@ -33,8 +34,8 @@ class Coalescer {
   uint32_t size_ = 0;
 };
 
-// Wavefronts that 32 banks of 4 bytes need for an access. Lanes of 8 (16) bytes go in 2 (4) phases of 16 (8) lanes. Within a phase lanes that read
-// one word share it; different words of one bank take turns. With `serialise_words` (atomics) lanes of one word take turns too.
+// Wavefronts that 32 banks of 4 bytes need for an access. Lanes of 8 (16) bytes go in 2 (4) phases of 16 (8) lanes. Within a phase lanes
+// that read one word share it; different words of one bank take turns. With `serialise_words` (atomics) lanes of one word take turns too.
 // Source: shared.csv (lds_conflict, lds64, lds128, broadcast), atomics.csv (reds_add).
 uint32_t wavefronts(const WarpAccess& access, bool serialise_words);
 

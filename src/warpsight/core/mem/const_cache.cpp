@@ -20,6 +20,14 @@ void ConstantCache::clear() {
   second_.clear();
 }
 
+void ConstantCache::preload(uint64_t line) {
+  constexpr uint8_t kAllSectors = (1u << kLineBytes / kSectorBytes) - 1;
+  const uint64_t number = SectorCache::number_of(line);
+  uint32_t slot = second_.find(number);
+  if (slot == kNone) second_.insert(slot = second_.choose(number), number, line);
+  second_.state(slot).valid = kAllSectors;
+}
+
 void ConstantCache::keep_close(uint64_t small_line) {
   FirstLine* oldest = &first_[0];
   for (FirstLine& entry : first_)

@@ -28,13 +28,15 @@ class ConstantCache {
     if (!entry) return;  // dropped by reset()
     const uint64_t number = SectorCache::number_of(line);
     uint32_t slot = second_.find(number);
-    if (slot == kNone) second_.insert(slot = second_.choose(number), number, line);  // never kNone: lines are inserted when their data is there
+    if (slot == kNone)
+      second_.insert(slot = second_.choose(number), number, line);  // never kNone: lines are inserted when their data is there
     second_.state(slot).valid |= sectors;
     for (uint64_t at = 0; at < kLineBytes; at += first_line_bytes_)
       if (sectors >> at / kSectorBytes & 1) keep_close(line + at);
     mshrs_.arrive(*entry, sectors, done);
   }
 
+  void preload(uint64_t line);  // a 128-byte line is in the second level from now on
   void clear();
   void reset() { mshrs_.clear(); }
 

@@ -25,8 +25,8 @@ struct Fcfs final : DramScheduler {
 }  // namespace
 
 std::unique_ptr<DramScheduler> make_dram_scheduler(const std::string& name) {
-  static const Registry<DramScheduler> registry("DRAM scheduler", {{"frfcfs", [] { return std::make_unique<FrFcfs>(); }},
-                                                                   {"fcfs", [] { return std::make_unique<Fcfs>(); }}});
+  static const Registry<DramScheduler> registry(
+      "DRAM scheduler", {{"frfcfs", [] { return std::make_unique<FrFcfs>(); }}, {"fcfs", [] { return std::make_unique<Fcfs>(); }}});
   return registry.make(name);
 }
 
@@ -38,7 +38,8 @@ DramTiming::DramTiming(const Config& config, const Clock& clock) {
   tRRD_S = clocks("tRRD_S"), tRRD_L = clocks("tRRD_L"), tFAW = clocks("tFAW"), tWTR_S = clocks("tWTR_S"), tWTR_L = clocks("tWTR_L");
   tRTP = clocks("tRTP"), tWR = clocks("tWR"), tRTW = clocks("tRTW"), tREFI = clocks("tREFI"), tRFC = clocks("tRFC");
   const std::string& refresh = config.text("dram.refresh");
-  if (refresh != "per_bank" && refresh != "all_bank") throw std::invalid_argument("dram.refresh: '" + refresh + "' is neither per_bank nor all_bank");
+  if (refresh != "per_bank" && refresh != "all_bank")
+    throw std::invalid_argument("dram.refresh: '" + refresh + "' is neither per_bank nor all_bank");
   refresh_per_bank = refresh == "per_bank";
   if (tREFI == 0 || tBURST == 0) throw std::invalid_argument("dram.tREFI and dram.tBURST must be positive");
 }
@@ -87,8 +88,10 @@ void DramChannel::account_queue(Tick now) {
 void DramChannel::push(uint32_t request) {
   auto& requests = shared_.requests;
   requests[request].next = kNone;
-  if (waiting_ == kNone) waiting_ = request;
-  else requests[waiting_tail_].next = request;
+  if (waiting_ == kNone)
+    waiting_ = request;
+  else
+    requests[waiting_tail_].next = request;
   waiting_tail_ = request;
 }
 
@@ -105,8 +108,10 @@ void DramChannel::admit(Tick now) {
     ++used;
     request.next = kNone;
     DramBank& bank = banks_[request.bank];
-    if (bank.head[request.write] == kNone) bank.head[request.write] = index;
-    else requests[bank.tail[request.write]].next = index;
+    if (bank.head[request.write] == kNone)
+      bank.head[request.write] = index;
+    else
+      requests[bank.tail[request.write]].next = index;
     bank.tail[request.write] = index;
     bank.pick[request.write] = kNone;
     waiting_banks_[request.write] |= uint64_t{1} << request.bank;
@@ -119,7 +124,8 @@ void DramChannel::choose_direction() {
   if (!draining_ && writes_ && (writes_ >= shared_.write_high || reads_ == 0)) draining_ = true, ++drains_;
 }
 
-// Per bank: one bank every tREFI / banks; all-bank: all of them every tREFI. Done when the channel is next looked at: nobody sees the difference.
+// Per bank: one bank every tREFI / banks; all-bank: all of them every tREFI. Done when the channel is next looked at: nobody sees the
+// difference.
 void DramChannel::catch_up_refresh(Tick now) {
   const DramTiming& t = shared_.timing;
   const Tick interval = t.refresh_per_bank ? t.tREFI / shared_.banks : t.tREFI;
@@ -191,8 +197,8 @@ uint32_t DramChannel::pick(DramBank& bank, bool write) {
   return bank.pick[write];
 }
 
-// Opens and closes rows as far as they may at `now`, and finds the column command that is due: among banks whose next request finds its row open, the
-// one that arrived first. Returns the earliest time at which more can happen.
+// Opens and closes rows as far as they may at `now`, and finds the column command that is due: among banks whose next request finds its row
+// open, the one that arrived first. Returns the earliest time at which more can happen.
 Tick DramChannel::plan(Tick now, uint32_t& column) {
   const DramTiming& t = shared_.timing;
   Tick next = kNever;
@@ -208,8 +214,10 @@ Tick DramChannel::plan(Tick now, uint32_t& column) {
     if (bank.row == row) {
       const Tick at = draining_ ? std::max({bank.column_at_write, write_at_, write_group_[group]})
                                 : std::max({bank.column_at_read, read_at_, read_group_[group]});
-      if (at > now) later(at);
-      else if (arrival < oldest) oldest = arrival, column = chosen;
+      if (at > now)
+        later(at);
+      else if (arrival < oldest)
+        oldest = arrival, column = chosen;
       continue;
     }
     if (bank.row != DramBank::kClosed) {

@@ -1,5 +1,6 @@
-// HBM: pseudo channels with bank groups and banks, driven command by command. Each pseudo channel has a read and a write queue; the scheduler picks
-// among them, and a command issues when every timing constraint that touches it allows. Times of the data sheet are in command clocks.
+// HBM: pseudo channels with bank groups and banks, driven command by command. Each pseudo channel has a read and a write queue; the
+// scheduler picks among them, and a command issues when every timing constraint that touches it allows. Times of the data sheet are in
+// command clocks.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +16,21 @@
 namespace ws {
 
 struct DramRequest {
-  uint32_t slice, slot; // who asked (reads)
+  uint32_t slice, slot;  // who asked (reads)
   uint32_t row;
   Tick arrival;
-  uint32_t next;        // queue link
+  uint32_t next;  // queue link
   uint32_t channel;
   uint8_t bank;
-  uint8_t sectors;      // of the line, always whole 64-byte halves
-  uint8_t bursts;       // column commands still to come, one a half
+  uint8_t sectors;  // of the line, always whole 64-byte halves
+  uint8_t bursts;   // column commands still to come, one a half
   bool write;
 };
 
 // Minimum distances between commands, in ticks. Names as in JESD238 (HBM3).
 struct DramTiming {
-  Tick tCK, tBURST, tCL, tCWL, tRCDRD, tRCDWR, tRP, tRAS, tRC, tCCD_S, tCCD_L, tRRD_S, tRRD_L, tFAW, tWTR_S, tWTR_L, tRTP, tWR, tRTW, tREFI, tRFC;
+  Tick tCK, tBURST, tCL, tCWL, tRCDRD, tRCDWR, tRP, tRAS, tRC, tCCD_S, tCCD_L, tRRD_S, tRRD_L, tFAW, tWTR_S, tWTR_L, tRTP, tWR, tRTW, tREFI,
+      tRFC;
   bool refresh_per_bank;
   explicit DramTiming(const Config& config, const Clock& clock);
 };
@@ -39,8 +41,8 @@ struct DramBank {
   bool fresh = false;       // the row was opened for a request that has not had its column command yet
   bool conflicted = false;  // another row was closed for the request to come
   Tick activate_at = 0, column_at_read = 0, column_at_write = 0, precharge_at = 0;  // earliest time of the bank's next such command
-  uint32_t head[2] = {kNone, kNone}, tail[2] = {kNone, kNone};                       // requests in arrival order: reads, writes
-  uint32_t pick[2] = {kNone, kNone};                                                 // the scheduler's choice among them, kNone: not made yet
+  uint32_t head[2] = {kNone, kNone}, tail[2] = {kNone, kNone};                      // requests in arrival order: reads, writes
+  uint32_t pick[2] = {kNone, kNone};  // the scheduler's choice among them, kNone: not made yet
   uint32_t pick_row[2] = {0, 0};
   Tick pick_arrival[2] = {0, 0};
 };
@@ -73,8 +75,8 @@ class DramChannel {
 
   void push(uint32_t request);  // comes at its `arrival`; pushes are in the order of arrival, but for the few cycles that slices differ
 
-  // Does everything up to `until`: the caller knows that no push for an earlier time is to come. done(request, tick) for every read: when its last byte
-  // has crossed the bus. Returns the time of the next thing to do, 0: nothing until something is pushed.
+  // Does everything up to `until`: the caller knows that no push for an earlier time is to come. done(request, tick) for every read: when
+  // its last byte has crossed the bus. Returns the time of the next thing to do, 0: nothing until something is pushed.
   template <class Done>
   Tick advance(Tick until, Done&& done) {
     while (true) {
@@ -92,8 +94,10 @@ class DramChannel {
       const bool write = shared_.requests[column].write;
       const Tick end = issue_column(column, now_);
       if (!end) continue;  // the line's other half is still to come
-      if (write) shared_.requests.release(column);
-      else done(column, end);
+      if (write)
+        shared_.requests.release(column);
+      else
+        done(column, end);
     }
   }
   void prefetch() const {  // into the host's caches
@@ -123,9 +127,9 @@ class DramChannel {
   Shared& shared_;
   std::vector<DramBank> banks_;
   std::vector<DramBankCounters> bank_counters_;
-  uint64_t waiting_banks_[2] = {0, 0};   // banks with reads, with writes
-  std::vector<Tick> activate_group_;     // earliest activate by bank group (tRRD_L)
-  std::vector<Tick> read_group_, write_group_;  // earliest column command by bank group
+  uint64_t waiting_banks_[2] = {0, 0};                 // banks with reads, with writes
+  std::vector<Tick> activate_group_;                   // earliest activate by bank group (tRRD_L)
+  std::vector<Tick> read_group_, write_group_;         // earliest column command by bank group
   Tick activate_at_ = 0, read_at_ = 0, write_at_ = 0;  // earliest by channel
   Tick last_activates_[4] = {0, 0, 0, 0};
   uint32_t next_activate_ = 0;
@@ -136,7 +140,8 @@ class DramChannel {
   uint32_t reads_ = 0, writes_ = 0;
   uint32_t waiting_ = kNone, waiting_tail_ = kNone;  // pushed, not in the queues yet
 
-  uint64_t read_sectors_ = 0, write_sectors_ = 0, read_bytes_ = 0, write_bytes_ = 0, busy_ = 0, queue_ticks_ = 0, queue_since_ = 0, drains_ = 0;
+  uint64_t read_sectors_ = 0, write_sectors_ = 0, read_bytes_ = 0, write_bytes_ = 0, busy_ = 0, queue_ticks_ = 0, queue_since_ = 0,
+           drains_ = 0;
   void account_queue(Tick now);
 };
 

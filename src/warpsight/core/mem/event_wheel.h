@@ -1,5 +1,5 @@
-// The queue of everything that will happen in the memory system: one bucket an SM cycle for the near future, a heap for the far one. Events of one
-// cycle run in the order in which they were posted (those from the heap after those posted directly), so a run is repeatable.
+// The queue of everything that will happen in the memory system: one bucket an SM cycle for the near future, a heap for the far one. Events
+// of one cycle run in the order in which they were posted (those from the heap after those posted directly), so a run is repeatable.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,8 @@ class EventWheel {
 
   Cycle next() const { return next_; }
 
-  // Runs every event due at or before `until`; handle(event, cycle) may post more. soon(event, near) is told of events to come in the same cycle, first
-  // with near = false, then with near = true: a chance to fetch into the host's caches what they will touch.
+  // Runs every event due at or before `until`; handle(event, cycle) may post more. soon(event, near) is told of events to come in the same
+  // cycle, first with near = false, then with near = true: a chance to fetch into the host's caches what they will touch.
   template <class Handle, class Soon>
   void run(Cycle until, Handle&& handle, Soon&& soon) {
     constexpr size_t kFar = 12, kNear = 5;  // events ahead

@@ -1,5 +1,5 @@
-// The SM's L1 data cache: sectored, filled when data comes (not when it is asked for), misses merged per line. Global stores are written through,
-// local stores written back. Shares its storage with shared memory: see resize().
+// The SM's L1 data cache: sectored, filled when data comes (not when it is asked for), misses merged per line. Global stores are written
+// through, local stores written back. Shares its storage with shared memory: see resize().
 #pragma once
 
 #include <cstdint>

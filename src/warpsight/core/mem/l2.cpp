@@ -66,15 +66,20 @@ void L2::handle(L2Event event, uint32_t index) {
 void L2::arrive(uint32_t index) {
   const L2Job& job = jobs_[index];
   const Tick start = slices_[job.slice].tags.take(clock_.edge(job.at), clock_.period());
-  if (job.request.op == MemoryOp::Store) store(index, start);
-  else if (is_atomic(job.request.op)) atomic(index, start);
-  else load(index, start);
+  if (job.request.op == MemoryOp::Store)
+    store(index, start);
+  else if (is_atomic(job.request.op))
+    atomic(index, start);
+  else
+    load(index, start);
 }
 
 void L2::prefetch_job(L2Event event, uint32_t index) const {
   const L2Job& job = jobs_[index];
-  if (event == L2Event::Arrive) slices_[job.slice].cache.prefetch(map_.number_in_slice(job.request.line));
-  else slices_[job.origin].cache.prefetch_slot(job.slot);
+  if (event == L2Event::Arrive)
+    slices_[job.slice].cache.prefetch(map_.number_in_slice(job.request.line));
+  else
+    slices_[job.origin].cache.prefetch_slot(job.slot);
 }
 
 void L2::count_lookup(L2Job& job, uint8_t hit) {
@@ -107,8 +112,8 @@ void L2::load(uint32_t index, Tick start) {
   wait_for(index, slot, job.request.sectors & static_cast<uint8_t>(~hit), start);
 }
 
-// All sectors are there: takes the data port at `start` or when it is free, and `latency` later sends them where they go. The job ends here. (The port
-// is taken before the latency so that those with less of it do not wait for those with more.)
+// All sectors are there: takes the data port at `start` or when it is free, and `latency` later sends them where they go. The job ends
+// here. (The port is taken before the latency so that those with less of it do not wait for those with more.)
 void L2::served(uint32_t index, Tick start, Tick latency) {
   L2Job& job = jobs_[index];
   Slice& slice = slices_[job.slice];
@@ -170,8 +175,10 @@ void L2::fill(uint32_t slice, uint32_t slot, uint8_t sectors, Tick at) {
   state.waiters = list;
   while (ready != kNone) {
     const uint32_t next = jobs_[ready].next;
-    if (is_atomic(jobs_[ready].request.op)) execute_atomic(ready, at, slot);
-    else served(ready, at, 0);
+    if (is_atomic(jobs_[ready].request.op))
+      execute_atomic(ready, at, slot);
+    else
+      served(ready, at, 0);
     ready = next;
   }
 }
@@ -212,12 +219,14 @@ void L2::atomic(uint32_t index, Tick start) {
   if (slot == kNone) return retry(index, start);
   const uint8_t hit = job.request.sectors & cache.state(slot).valid;
   count_lookup(job, hit);
-  if (hit == job.request.sectors) execute_atomic(index, start, slot);
-  else wait_for(index, slot, job.request.sectors & static_cast<uint8_t>(~hit), start);
+  if (hit == job.request.sectors)
+    execute_atomic(index, start, slot);
+  else
+    wait_for(index, slot, job.request.sectors & static_cast<uint8_t>(~hit), start);
 }
 
-// Operations on one word take turns, one an L2 clock; different words of a sector are done together. Source: atomics.csv (132 SMs on one word:
-// 0.86 lane operations an SM clock; 132 SMs on one line: 2.5 cycles for 32 words).
+// Operations on one word take turns, one an L2 clock; different words of a sector are done together. Source: atomics.csv (132 SMs on one
+// word: 0.86 lane operations an SM clock; 132 SMs on one line: 2.5 cycles for 32 words).
 void L2::execute_atomic(uint32_t index, Tick start, uint32_t slot) {
   L2Job& job = jobs_[index];
   Slice& slice = slices_[job.slice];

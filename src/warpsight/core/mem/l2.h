@@ -1,6 +1,7 @@
-// The L2 cache: slices in partitions. Every line has a home slice (by address), next to its DRAM channel. An SM asks the slice of its own partition:
-// when that is not the home, the slice keeps read-only copies and forwards the rest over the link between partitions. This is what the H200 shows:
-// one SM sees half the capacity at full speed, all SMs together three quarters (chase.csv, dram_l2_bandwidth.csv; docs/model/memory.md).
+// The L2 cache: slices in partitions. Every line has a home slice (by address), next to its DRAM channel. An SM asks the slice of its own
+// partition: when that is not the home, the slice keeps read-only copies and forwards the rest over the link between partitions. This is
+// what the H200 shows: one SM sees half the capacity at full speed, all SMs together three quarters (chase.csv, dram_l2_bandwidth.csv;
+// docs/model/memory.md).
 #pragma once
 
 #include <cstdint>
@@ -18,13 +19,13 @@ namespace ws {
 struct L2Job {
   MemRequest request;
   Tick at;
-  uint32_t slice;          // where it is, or goes
-  uint32_t origin;         // slice of the SM's own partition
-  uint32_t slot;           // of a load over the link: where `origin` waits for it
-  uint32_t next;           // list of those that wait for a line
-  uint8_t need;            // sectors still missing
-  bool from_peer;          // came over the link; a copy for `origin` when it is a load
-  bool counted;            // in the statistics already
+  uint32_t slice;   // where it is, or goes
+  uint32_t origin;  // slice of the SM's own partition
+  uint32_t slot;    // of a load over the link: where `origin` waits for it
+  uint32_t next;    // list of those that wait for a line
+  uint8_t need;     // sectors still missing
+  bool from_peer;   // came over the link; a copy for `origin` when it is a load
+  bool counted;     // in the statistics already
 };
 
 enum class L2Event : uint8_t { Arrive, PeerFill };  // a job reaches a slice; a copy comes back over the link
@@ -32,8 +33,8 @@ enum class L2Event : uint8_t { Arrive, PeerFill };  // a job reaches a slice; a 
 // What L2 needs from its surroundings.
 struct L2Client {
   virtual ~L2Client() = default;
-  virtual void later(Tick at, L2Event event, uint32_t job) = 0;        // call L2::handle(event, job) then
-  virtual void respond(const MemRequest& request, Tick at) = 0;        // data or acknowledgement leaves the slice
+  virtual void later(Tick at, L2Event event, uint32_t job) = 0;  // call L2::handle(event, job) then
+  virtual void respond(const MemRequest& request, Tick at) = 0;  // data or acknowledgement leaves the slice
   virtual void dram_read(uint64_t line, uint8_t sectors, uint32_t slice, uint32_t slot, Tick at) = 0;  // answered by L2::fill()
   virtual void dram_write(uint64_t line, uint8_t sectors, Tick at) = 0;
 };
@@ -88,7 +89,7 @@ class L2 {
   Width read_port_, write_port_, link_;
   std::vector<uint32_t> partition_of_sm_;
   std::vector<Slice> slices_;
-  std::vector<Server> links_;   // out of each partition
+  std::vector<Server> links_;  // out of each partition
   Pool<L2Job> jobs_;
 };
 

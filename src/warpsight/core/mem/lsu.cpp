@@ -12,7 +12,8 @@ constexpr Cycle kRetry = 4;  // how long a sub-core waits before asking again wh
 
 bool is_atomic(MemoryOp op) { return op == MemoryOp::Atomic || op == MemoryOp::Reduction; }
 
-// Which loads may find their data in L1. The others have to see what other SMs wrote (PTX ISA, cache operators and memory consistency model).
+// Which loads may find their data in L1. The others have to see what other SMs wrote (PTX ISA, cache operators and memory consistency
+// model).
 bool may_hit_l1(const WarpAccess& access) {
   switch (access.cache_op) {
     case CacheOp::Cg:
@@ -153,7 +154,8 @@ void Lsu::issue_constant(Cycle now, const WarpAccess& access) {
     accesses_[index].earliest = std::max(accesses_[index].earliest, start + i + const_latency_);
     const auto found = constants_.load(words[i], index);
     if (found.level == ConstantCache::Level::First) ++first_level;
-    if (found.level == ConstantCache::Level::Second) accesses_[index].earliest = std::max(accesses_[index].earliest, start + i + const_second_latency_);
+    if (found.level == ConstantCache::Level::Second)
+      accesses_[index].earliest = std::max(accesses_[index].earliest, start + i + const_second_latency_);
     if (found.level == ConstantCache::Level::Memory) {
       if (found.blocked) {
         blocked_.push_back({index, {words[i], 0, 0, 0, 0, {0, 0}}});
@@ -171,7 +173,8 @@ void Lsu::issue_constant(Cycle now, const WarpAccess& access) {
   finish_if_done(index, start);
 }
 
-// Wavefront slots of a global or local access: turns of the data banks, lookups of line tags, and for what leaves the SM the width of the way out.
+// Wavefront slots of a global or local access: turns of the data banks, lookups of line tags, and for what leaves the SM the width of the
+// way out.
 uint32_t Lsu::slots_for(const WarpAccess& access) const {
   const uint32_t tags = (coalescer_.size() + tags_per_cycle_ - 1) / tags_per_cycle_;
   if (is_atomic(access.op)) {
@@ -199,7 +202,8 @@ void Lsu::issue_lines(Cycle now, const WarpAccess& access) {
 
   const Cycle start = dispatch(now, access.subcore, slots);
   const Cycle earliest = start + Cycle{slots - 1} * (load ? subcore_interval_ : 1) + (load ? l1_latency_ : 1);
-  const uint32_t index = accesses_.take({access.token, access.group, 0, earliest, access.space, access.op, load && may_hit_l1(access), true});
+  const uint32_t index =
+      accesses_.take({access.token, access.group, 0, earliest, access.space, access.op, load && may_hit_l1(access), true});
   const bool behind = blocked_head_ != blocked_.size();
   for (uint32_t i = 0; i < coalescer_.size(); ++i) {
     const bool queue = behind || blocked_head_ != blocked_.size();
@@ -380,6 +384,10 @@ void Lsu::set_shared_bytes(uint32_t bytes) {
     return;
   }
   throw std::invalid_argument("shared memory of " + std::to_string(bytes) + " bytes an SM is more than the largest of shared.carveouts");
+}
+
+void Lsu::preload_constants(uint64_t first, uint64_t bytes) {
+  for (uint64_t line = first / kLineBytes * kLineBytes; line < first + bytes; line += kLineBytes) constants_.preload(line);
 }
 
 void Lsu::flush() {

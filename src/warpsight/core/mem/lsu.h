@@ -1,6 +1,6 @@
-// The load/store unit of an SM. An access enters the memory-input queue of its sub-core and is dispatched in wavefronts: one a cycle for the SM,
-// one every `lsu.subcore_interval` cycles for a sub-core (shared.csv: a lone warp pays 2 cycles per extra wavefront, eight warps 1). Times that depend
-// on nothing outside the SM are computed at issue; only what L2 has to answer waits for reply().
+// The load/store unit of an SM. An access enters the memory-input queue of its sub-core and is dispatched in wavefronts: one a cycle for
+// the SM, one every `lsu.subcore_interval` cycles for a sub-core (shared.csv: a lone warp pays 2 cycles per extra wavefront, eight warps
+// 1). Times that depend on nothing outside the SM are computed at issue; only what L2 has to answer waits for reply().
 #pragma once
 
 #include <array>
@@ -26,6 +26,7 @@ class Lsu final : public LoadStoreUnit {
   void reply(const MemReply& reply, Cycle now) override;
   void set_shared_bytes(uint32_t bytes) override;
   void set_line_counts(bool on) override { line_counts_ = on; }
+  void preload_constants(uint64_t first, uint64_t bytes) override;
   void invalidate_l1() override { l1_.clear(); }
   void flush() override;
   void reset() override;
@@ -36,12 +37,12 @@ class Lsu final : public LoadStoreUnit {
   struct Access {  // an instruction that waits for replies
     uint32_t token;
     uint16_t group;
-    uint16_t waits;   // lines (or constant words) still missing
-    Cycle earliest;   // not complete before this, however fast the replies
+    uint16_t waits;  // lines (or constant words) still missing
+    Cycle earliest;  // not complete before this, however fast the replies
     Space space;
     MemoryOp op;
-    bool keep;        // load goes into L1
-    bool unserved;    // parts of it are in the blocked queue
+    bool keep;      // load goes into L1
+    bool unserved;  // parts of it are in the blocked queue
   };
   struct Blocked {  // a part of an access that found no room
     uint32_t access;
@@ -88,20 +89,21 @@ class Lsu final : public LoadStoreUnit {
   bool line_counts_ = false;
 
   struct SubCore {
-    Cycle free = 0;               // when its next access may be dispatched
-    std::vector<Cycle> leaves;    // ring: when the last queue_depth accesses leave the queue
+    Cycle free = 0;             // when its next access may be dispatched
+    std::vector<Cycle> leaves;  // ring: when the last queue_depth accesses leave the queue
     uint32_t oldest = 0;
   };
   std::array<SubCore, 4> subcores_;
   Cycle pipe_free_ = 0;
   Pool<Access> accesses_;
-  std::vector<Blocked> blocked_;     // a queue: [blocked_head_, end)
+  std::vector<Blocked> blocked_;  // a queue: [blocked_head_, end)
   size_t blocked_head_ = 0;
   uint32_t stores_in_flight_ = 0;
   std::vector<uint32_t> stores_of_group_;
 
   ByOp global_, local_;
-  uint64_t wavefronts_ = 0, shared_wavefronts_ = 0, shared_wavefronts_by_op_[6] = {}, shared_conflicts_ = 0, shared_conflicts_by_op_[6] = {};
+  uint64_t wavefronts_ = 0, shared_wavefronts_ = 0, shared_wavefronts_by_op_[6] = {}, shared_conflicts_ = 0,
+           shared_conflicts_by_op_[6] = {};
   uint64_t shared_requests_[6] = {};
   uint64_t read_sectors_ = 0, read_bytes_ = 0, write_sectors_ = 0, write_bytes_ = 0;
   uint64_t const_requests_ = 0, const_hits_ = 0, blocked_accesses_ = 0;

@@ -33,8 +33,9 @@ void GpuMemory::dram(uint64_t line, uint8_t sectors, uint32_t slice, uint32_t sl
   const uint8_t halves = static_cast<uint8_t>((sectors & kLow ? kLow : 0) | (sectors & kHigh ? kHigh : 0));
   const Location where = map_.locate(line);
   const Tick arrival = at + dram_request_latency_;
-  const uint32_t index = dram_shared_.requests.take({slice, slot, where.row, arrival, kNone, where.channel, static_cast<uint8_t>(where.bank), halves,
-                                                     static_cast<uint8_t>(count(halves) / 2), write});
+  const uint32_t index =
+      dram_shared_.requests.take({slice, slot, where.row, arrival, kNone, where.channel, static_cast<uint8_t>(where.bank), halves,
+                                  static_cast<uint8_t>(count(halves) / 2), write});
   channels_[where.channel].push(index);
   wake_channel(where.channel, arrival);
 }
@@ -63,8 +64,10 @@ void GpuMemory::prefetch(const Event& event, bool near) const {
   switch (static_cast<Kind>(event.kind)) {
     case kL2Arrive:
     case kL2PeerFill:
-      if (near) l2_.prefetch_job(event.kind == kL2Arrive ? L2Event::Arrive : L2Event::PeerFill, event.index);
-      else l2_.prefetch(event.index);
+      if (near)
+        l2_.prefetch_job(event.kind == kL2Arrive ? L2Event::Arrive : L2Event::PeerFill, event.index);
+      else
+        l2_.prefetch(event.index);
       break;
     case kRespond:
     case kDeliver:
@@ -74,8 +77,10 @@ void GpuMemory::prefetch(const Event& event, bool near) const {
       if (near) channels_[event.index].prefetch();
       break;
     case kDramData:
-      if (near) l2_.prefetch_slot(dram_shared_.requests[event.index].slice, dram_shared_.requests[event.index].slot);
-      else dram_shared_.requests.prefetch(event.index);
+      if (near)
+        l2_.prefetch_slot(dram_shared_.requests[event.index].slice, dram_shared_.requests[event.index].slot);
+      else
+        dram_shared_.requests.prefetch(event.index);
       break;
   }
 }

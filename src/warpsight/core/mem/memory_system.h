@@ -25,13 +25,15 @@ class GpuMemory final : public MemorySystem, private L2Client {
   enum Kind : uint32_t { kL2Arrive, kL2PeerFill, kRespond, kDeliver, kDramStep, kDramData };
   struct Response {
     MemReply reply;
-    Tick at;         // at the GPC's port
+    Tick at;  // at the GPC's port
     uint32_t bytes;
   };
 
   void later(Tick at, L2Event event, uint32_t job) override;
   void respond(const MemRequest& request, Tick at) override;
-  void dram_read(uint64_t line, uint8_t sectors, uint32_t slice, uint32_t slot, Tick at) override { dram(line, sectors, slice, slot, false, at); }
+  void dram_read(uint64_t line, uint8_t sectors, uint32_t slice, uint32_t slot, Tick at) override {
+    dram(line, sectors, slice, slot, false, at);
+  }
   void dram_write(uint64_t line, uint8_t sectors, Tick at) override { dram(line, sectors, 0, 0, true, at); }
   void dram(uint64_t line, uint8_t sectors, uint32_t slice, uint32_t slot, bool write, Tick at);
   void wake_channel(uint32_t channel, Tick at);

@@ -14,9 +14,9 @@ class MshrTable {
  public:
   struct Entry {
     uint64_t line = kNoLine;
-    uint8_t pending = 0;      // sectors asked for
-    bool keep = false;        // whether the data goes into the cache when it comes
-    uint32_t waiters = kNone; // list of Waiter, latest first
+    uint8_t pending = 0;       // sectors asked for
+    bool keep = false;         // whether the data goes into the cache when it comes
+    uint32_t waiters = kNone;  // list of Waiter, latest first
   };
   struct Waiter {
     uint32_t access;

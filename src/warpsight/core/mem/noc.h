@@ -1,5 +1,5 @@
-// The crossbar between SMs and L2 slices. A message takes its turn at the SM's port and at its GPC's port (each a bandwidth), and a latency on top.
-// The slices' own ports belong to L2.
+// The crossbar between SMs and L2 slices. A message takes its turn at the SM's port and at its GPC's port (each a bandwidth), and a latency
+// on top. The slices' own ports belong to L2.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ class Noc {
  public:
   Noc(const Config& config, CounterRegistry& counters, const Topology& topology);
 
-  Tick request(Tick at, uint16_t sm, uint32_t bytes);    // payload bytes towards L2 (a header comes on top); when it is at the slice
-  Tick response(Tick at, uint16_t sm, uint32_t bytes);   // of one that is at the GPC's port at `at`: when its last byte is at the SM
+  Tick request(Tick at, uint16_t sm, uint32_t bytes);   // payload bytes towards L2 (a header comes on top); when it is at the slice
+  Tick response(Tick at, uint16_t sm, uint32_t bytes);  // of one that is at the GPC's port at `at`: when its last byte is at the SM
   Tick response_time(uint32_t bytes) const { return in_.time(bytes); }  // that response() takes when no port is busy
   Tick response_latency() const { return response_latency_; }
   Tick injection_free(uint16_t sm) const { return sms_[sm].out.free; }

@@ -14,7 +14,8 @@ template <class Interface, class... Arguments>
 class Registry {
  public:
   using Factory = std::function<std::unique_ptr<Interface>(Arguments...)>;
-  Registry(std::string what, std::initializer_list<std::pair<const std::string, Factory>> entries) : what_(std::move(what)), factories_(entries) {}
+  Registry(std::string what, std::initializer_list<std::pair<const std::string, Factory>> entries)
+      : what_(std::move(what)), factories_(entries) {}
 
   // Throws std::invalid_argument that lists the known names.
   std::unique_ptr<Interface> make(const std::string& name, Arguments... arguments) const {

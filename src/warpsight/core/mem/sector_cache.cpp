@@ -12,7 +12,8 @@ SectorCache::SectorCache(uint64_t bytes, uint32_t ways, const std::string& polic
 
 void SectorCache::resize(uint64_t bytes) {
   const uint64_t sets = bytes / kLineBytes / ways_;
-  if (sets == 0) throw std::invalid_argument("a cache of " + std::to_string(bytes) + " bytes and " + std::to_string(ways_) + " ways holds no set");
+  if (sets == 0)
+    throw std::invalid_argument("a cache of " + std::to_string(bytes) + " bytes and " + std::to_string(ways_) + " ways holds no set");
   sets_ = static_cast<uint32_t>(sets);
   clear();
 }

@@ -22,20 +22,21 @@ struct LineState {
   uint64_t line = kNoLine;
   uint8_t valid = 0;
   uint8_t dirty = 0;
-  uint8_t partial = 0;   // holds some written bytes only; a read has to fetch the others
-  uint8_t pending = 0;   // asked for, not there yet
+  uint8_t partial = 0;  // holds some written bytes only; a read has to fetch the others
+  uint8_t pending = 0;  // asked for, not there yet
   uint32_t waiters = kNone;
-  uint32_t stamp = 0;    // the replacement policy's
+  uint32_t stamp = 0;  // the replacement policy's
 };
 
 class SectorCache {
  public:
   // `streams`: numbers that are equal modulo this belong to one stream of lines. std::invalid_argument when not even one set fits.
   SectorCache(uint64_t bytes, uint32_t ways, const std::string& policy, uint32_t streams = 1);
-  void resize(uint64_t bytes);                                             // drops all contents
+  void resize(uint64_t bytes);  // drops all contents
 
-  // `number` stands for a line: it decides the set, and its low 32 bits are the tag. Numbers of the lines that one cache holds should be dense: a slice
-  // that sees every 48th line passes its own count. Lines 2**32 numbers apart would be mixed up; address windows of a GPU are not.
+  // `number` stands for a line: it decides the set, and its low 32 bits are the tag. Numbers of the lines that one cache holds should be
+  // dense: a slice that sees every 48th line passes its own count. Lines 2**32 numbers apart would be mixed up; address windows of a GPU
+  // are not.
   static uint64_t number_of(uint64_t line) { return line / kLineBytes; }
   uint32_t find(uint64_t number) const {  // slot of the line or kNone
     const uint32_t base = set_of(number) * ways_;
@@ -51,8 +52,8 @@ class SectorCache {
   void prefetch_slot(uint32_t slot) const { __builtin_prefetch(&states_[slot]); }
   void touch(uint32_t slot) { states_[slot].stamp = policy_->touched(states_[slot].stamp); }
 
-  // A slot for the line of that number, which is not in the cache: a free one, else the victim, whose tag and state are still there to be written back.
-  // kNone when every way of the set waits for data.
+  // A slot for the line of that number, which is not in the cache: a free one, else the victim, whose tag and state are still there to be
+  // written back. kNone when every way of the set waits for data.
   uint32_t choose(uint64_t number);
   void insert(uint32_t slot, uint64_t number, uint64_t line);  // state: nothing valid
   void drop(uint32_t slot) { tags_[slot] = kNoTag, states_[slot] = {}; }
@@ -63,11 +64,12 @@ class SectorCache {
   uint32_t slots() const { return sets_ * ways_; }
 
  private:
-  // Any number of sets. The lines of each stream of numbers are consecutive; a stream's upper part and its index rotate it, so that neither strides
-  // crowd nor does one stream alone leave sets empty.
+  // Any number of sets. The lines of each stream of numbers are consecutive; a stream's upper part and its index rotate it, so that neither
+  // strides crowd nor does one stream alone leave sets empty.
   uint32_t set_of(uint64_t number) const {
     const uint64_t in_stream = number / streams_, upper = in_stream / sets_;
-    return static_cast<uint32_t>((in_stream % sets_ + (upper * 0x9E3779B97F4A7C15ull >> 40) + number % streams_ * (sets_ / streams_)) % sets_);
+    return static_cast<uint32_t>((in_stream % sets_ + (upper * 0x9E3779B97F4A7C15ull >> 40) + number % streams_ * (sets_ / streams_)) %
+                                 sets_);
   }
 
   static constexpr uint32_t kNoTag = ~uint32_t{0};

@@ -1,5 +1,5 @@
-// Time inside the memory side. Clocks of different frequency meet here, so times are ticks of 1/1024 SM cycle (0.5 ps at 2 GHz): the rounding
-// of a clock's period is below 0.05 %.
+// Time inside the memory side. Clocks of different frequency meet here, so times are ticks of 1/1024 SM cycle (0.5 ps at 2 GHz): the
+// rounding of a clock's period is below 0.05 %.
 #pragma once
 
 #include <algorithm>

@@ -23,6 +23,11 @@ def test_a_missing_compiler_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_network_is_explained(tmp_path: Path) -> None:
-    done = run(tmp_path / "venv", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path), PIP_CONFIG_FILE=os.devnull)
+    """In an environment that is there already, but whose pip fails."""
+    python = tmp_path / "venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f"#!/bin/sh\n[ \"$2\" = pip ] && exit 1\nexec '{sys.executable}' \"$@\"\n")
+    python.chmod(0o755)
+    done = run(tmp_path / "venv")
     assert done.returncode == 1
     assert "PIP_FIND_LINKS=folder" in done.stderr and "Traceback" not in done.stderr

@@ -22,6 +22,7 @@ class FixedLsu final : public LoadStoreUnit {
   void reply(const MemReply&, Cycle) override {}
   void set_shared_bytes(uint32_t) override {}
   void set_line_counts(bool on) override { lines_ = on; }
+  void preload_constants(uint64_t, uint64_t) override {}
   void invalidate_l1() override {}
   void flush() override {}
   void reset() override {}

@@ -81,10 +81,11 @@ LaunchResult Gpu::launch(Machine& machine, const LaunchOptions& options) {
   context.code_line = code_line(program);
   context.last_line = context.code_line;
   for (const Record& record : program.records) context.last_line = std::max(context.last_line, context.code_line + record.address / kLineBytes);
+  context.code_resident = config_.flag("launch.code_resident");
   context.ctas_per_sm = fit.ctas;
   context.shared_bytes = fit.shared_bytes;
   context.warps = shape.warps();
-  for (auto& sm : sms_) sm->begin(context);
+  for (auto& sm : sms_) sm->begin(context, now_);
 
   const Cycle start = now_;
   sampler_.begin(options.samples, start);

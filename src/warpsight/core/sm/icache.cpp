@@ -133,6 +133,12 @@ Cycle InstructionCaches::filled(uint64_t line, Cycle now) {
   return here + l1_latency_;
 }
 
+void InstructionCaches::preload(uint64_t first, uint64_t last, Cycle now) {
+  last = std::min(last, first + second_.lines() - 1);
+  for (uint64_t line = first; line <= last; ++line)
+    if (!second_.find(line)) second_.insert(line, now);
+}
+
 void InstructionCaches::flush() {
   for (LineCache& l0 : l0_) l0.clear();
   l1_.clear();

@@ -17,6 +17,7 @@ class LineCache {
   LineCache(uint32_t lines, uint32_t ways);
   Cycle* find(uint64_t line);             // its arrival, or null; counts as a use
   void insert(uint64_t line, Cycle ready);
+  uint32_t lines() const { return sets_ * ways_; }
   void clear();
   void drop_pending();                    // forgets lines whose arrival is not known
 
@@ -41,6 +42,7 @@ class InstructionCaches {
   Cycle fetch(uint32_t subcore, uint64_t line, uint64_t last, Cycle now);
   // A reply of MemSource::InstructionCache: the cycle from which sub-cores that wait have the line.
   Cycle filled(uint64_t line, Cycle now);
+  void preload(uint64_t first, uint64_t last, Cycle now);  // as many of the lines as the second level holds
   uint32_t outstanding() const { return outstanding_; }  // lines asked of L2
   void flush();
   void reset();

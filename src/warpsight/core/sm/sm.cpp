@@ -60,12 +60,14 @@ Sm::Sm(const Config& config, CounterRegistry& counters, const OpTable& table, ui
 
 Sm::~Sm() = default;
 
-void Sm::begin(const LaunchContext& context) {
+void Sm::begin(const LaunchContext& context, Cycle now) {
   context_ = context;
   scoreboard_.configure(static_cast<uint32_t>(slots_.size()), *context.program);
   lsu_->set_shared_bytes(context.ctas_per_sm * context.shared_bytes);
   lsu_->set_line_counts(context.lines != nullptr);
   lsu_->invalidate_l1();
+  lsu_->preload_constants(0, context.machine->param_bytes());
+  if (context.code_resident) icache_.preload(context.code_line, context.last_line, now);
 }
 
 void Sm::assign(uint64_t cta, Cycle when) {

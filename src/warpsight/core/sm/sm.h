@@ -27,6 +27,7 @@ struct LaunchContext {
   LineCounts* lines = nullptr;   // null: not asked for
   uint64_t code_line = 0;        // number of the program's first instruction line
   uint64_t last_line = 0;
+  bool code_resident = false;    // the second instruction-cache level holds the program from the start
   uint32_t ctas_per_sm = 0;
   uint32_t shared_bytes = 0;     // of a CTA, as allocated
   uint32_t warps = 0;            // of a CTA
@@ -43,7 +44,7 @@ class Sm final : public LsuClient {
   Sm(const Config& config, CounterRegistry& counters, const OpTable& table, uint16_t number, MemorySystem& memory);
   ~Sm() override;
 
-  void begin(const LaunchContext& context);
+  void begin(const LaunchContext& context, Cycle now);
   void assign(uint64_t cta, Cycle when);
   uint32_t room() const { return context_.ctas_per_sm - resident_ - static_cast<uint32_t>(arrivals_.size()); }
   void deliver(const MemReply& reply, Cycle when) { inbox_.push_back({reply, when}), next_ = std::min(next_, when); }

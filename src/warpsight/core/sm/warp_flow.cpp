@@ -213,6 +213,9 @@ uint32_t Sm::access(uint32_t id, const Record& r, uint32_t frame, const Step& st
   const Scratch& scratch = context_.machine->scratch();
   uint64_t addresses[kWarpSize];
   context_.machine->timing_addresses(*w.warp, addresses);
+  if (scratch.space == Space::Param) {  // a part of constant memory, wherever it shows in the generic address space
+    for (uint64_t& address : addresses) address %= kParamWindow;
+  }
   WarpAccess access{};
   if (free_accesses_.empty()) {
     free_accesses_.push_back(static_cast<uint32_t>(accesses_.size()));

@@ -1,4 +1,4 @@
-"""What a GPU admits: launch shapes and limits, checked as the real driver would, and how many CTAs an SM holds."""
+"""What a GPU admits: launch shapes and limits, checked as the real driver would."""
 
 from __future__ import annotations
 
@@ -27,14 +27,6 @@ class Resources:
     param_bytes: int
     barriers: int
     directives: Mapping[str, tuple[int, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Occupancy:
-    """CTAs an SM holds at once, and what bounds them: "warps", "CTAs", "registers" or "shared memory"."""
-
-    ctas: int
-    limit: str
 
 
 def dim3(value: Shape, what: str) -> Dim3:
@@ -70,31 +62,10 @@ def check(kernel: str, gpu: GpuModel, needs: Resources, grid: Dim3, block: Dim3,
         raise LaunchError(f"kernel '{kernel}': dynamic shared memory is {dynamic_shared} bytes")
     total = needs.static_shared + dynamic_shared
     at_most(total, "device.shared_per_block_optin", f"shared memory in bytes ({needs.static_shared} static + {dynamic_shared} dynamic)")
-    at_most(needs.registers, "device.max_registers_per_thread", "registers a thread")
     at_most(_registers(gpu, needs, threads), "device.max_registers_per_block", f"registers of a block ({needs.registers} a thread)")
     at_most(needs.local_bytes, "device.max_local_per_thread", "local memory of a thread in bytes")
     at_most(needs.param_bytes, "device.max_param_bytes", "size of the parameters in bytes")
     at_most(needs.barriers, "device.barriers_per_block", "number of barriers")
-    fit = occupancy(gpu, needs, threads, dynamic_shared)
-    if not fit.ctas:
-        raise LaunchError(f"kernel '{kernel}': no SM of {gpu.name} can hold a block of {threads} threads, for lack of {fit.limit}")
-
-
-def occupancy(gpu: GpuModel, needs: Resources, threads: int, dynamic_shared: int) -> Occupancy:
-    """How many CTAs of `threads` threads an SM holds (CUDA Programming Guide, hardware multithreading)."""
-    warps = _warps(gpu, threads)
-    shared = _round_up(
-        needs.static_shared + dynamic_shared + gpu.integer("sm.reserved_shared"), gpu.integer("device.shared_allocation_unit")
-    )
-    registers = _registers(gpu, needs, threads)
-    bounds = {
-        "warps": gpu.integer("device.max_threads_per_sm") // gpu.integer("device.warp_size") // warps,
-        "CTAs": gpu.integer("device.max_ctas_per_sm"),
-        "registers": gpu.integer("device.registers_per_sm") // registers if registers else gpu.integer("device.max_ctas_per_sm"),
-        "shared memory": gpu.integer("device.shared_per_sm") // shared if shared else gpu.integer("device.max_ctas_per_sm"),
-    }
-    limit = min(bounds, key=lambda name: bounds[name])
-    return Occupancy(bounds[limit], limit)
 
 
 def _check_directives(kernel: str, directives: Mapping[str, tuple[int, ...]], block: Dim3) -> None:
@@ -106,14 +77,10 @@ def _check_directives(kernel: str, directives: Mapping[str, tuple[int, ...]], bl
         raise LaunchError(f"kernel '{kernel}': block {_x(block)} is not its .reqntid {_x(dim3(exact, '.reqntid'))}")
 
 
-def _warps(gpu: GpuModel, threads: int) -> int:
-    return -(-threads // gpu.integer("device.warp_size"))
-
-
 def _registers(gpu: GpuModel, needs: Resources, threads: int) -> int:
     """Registers a CTA occupies: allocated by warps, in units."""
     a_warp = _round_up(needs.registers * gpu.integer("device.warp_size"), gpu.integer("device.register_allocation_unit"))
-    return a_warp * _warps(gpu, threads)
+    return a_warp * -(-threads // gpu.integer("device.warp_size"))
 
 
 def _round_up(value: int, unit: int) -> int:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from warpsight.launch import Resources, occupancy
+from warpsight import _core
 from warpsight.model.files import load_gpu
 
-H200 = load_gpu("h200")
+H200 = load_gpu("h200").flat()
+
+
+def occupancy(threads: int, registers: int, static: int, dynamic: int) -> tuple[int, str]:
+    sizes = {"frame_bytes": 64, "stack_bytes": 64, "registers": registers, "barriers": 1, "local_bytes": 0, "static_shared": static}
+    nothing = [np.zeros(n, t) for n, t in ((64, np.uint8), (1, np.int64), (1, np.uint16), (1, np.uint32))]
+    found: tuple[int, str] = _core.occupancy(H200, _core.Program("k", *nothing, [""], sizes), threads, dynamic)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -27,9 +35,8 @@ H200 = load_gpu("h200")
     ],
 )
 def test_ctas_of_an_h200_sm(threads: int, registers: int, shared: int, ctas: int, limit: str) -> None:
-    found = occupancy(H200, Resources(registers, 0, 0, 0, 1, {}), threads, shared)
-    assert (found.ctas, found.limit) == (ctas, limit)
+    assert occupancy(threads, registers, 0, shared) == (ctas, limit)
 
 
 def test_static_and_dynamic_shared_memory_count_alike() -> None:
-    assert occupancy(H200, Resources(16, 60000, 0, 0, 1, {}), 128, 40000) == occupancy(H200, Resources(16, 0, 0, 0, 1, {}), 128, 100000)
+    assert occupancy(128, 16, 60000, 40000) == occupancy(128, 16, 0, 100000)

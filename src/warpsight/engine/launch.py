@@ -11,9 +11,9 @@ import numpy as np
 
 from .. import _core
 from ..arguments import pack
-from ..errors import ConfigError, InputError, KernelTimeout
+from ..errors import ConfigError, InputError, KernelTimeout, LaunchError
 from ..isa import ir
-from ..launch import Dim3, Resources, Shape, check, dim3, occupancy, threads_of
+from ..launch import Dim3, Resources, Shape, check, dim3, threads_of
 from ..report.counters import Counters
 from ..report.result import LaunchResult, Lines, Samples
 from . import faults
@@ -68,8 +68,9 @@ def prepare(module: Module, entry: ir.Kernel) -> Prepared:
 
 
 def _registers(device: Device, entry: ir.Kernel, image: ProgramImage) -> int:
-    """The lowering's estimate of what ptxas would allocate; where a directive holds ptxas to fewer, it would spill instead."""
-    registers, directives = image.sizes.registers, entry.directives
+    """The lowering's estimate of what ptxas would allocate; where it has fewer, it would spill instead."""
+    directives = entry.directives
+    registers = min(image.sizes.registers, device.model.integer("device.max_registers_per_thread"))
     if "maxnreg" in directives:
         registers = min(registers, directives["maxnreg"][0])
     most = directives.get("reqntid") or directives.get("maxntid")
@@ -104,14 +105,18 @@ class _Run:
     def __init__(self, module: Module, entry: ir.Kernel, prepared: Prepared, grid: Dim3, block: Dim3, options: Options) -> None:
         self.device, self.entry, self.prepared, self.options = module.device, entry, prepared, options
         self.grid, self.block = grid, block
-        self.fit = occupancy(self.device.model, prepared.resources, threads_of(block), options.shared)
+        threads = threads_of(block)
+        self.ctas_per_sm, self.limit = _core.occupancy(self.device.model.flat(), prepared.program, threads, options.shared)
+        if not self.ctas_per_sm:
+            gpu = self.device.name
+            raise LaunchError(f"kernel '{entry.name}': no SM of {gpu} can hold a block of {threads} threads, for lack of {self.limit}")
         self.start = time.perf_counter()
         self.out_of_time = False
 
     def functional(self, machine: Any) -> LaunchResult:
         if self.options.lines:
             machine.count_records()
-        resident = self.fit.ctas * self.device.model.integer("device.sms")
+        resident = self.ctas_per_sm * self.device.model.integer("device.sms")
         budget = self.options.budget_instructions or 0
         if not self._guarded(machine, lambda: machine.run(resident, budget, self._poll)):
             raise self._timeout(machine)
@@ -182,8 +187,8 @@ class _Run:
             block=self.block,
             registers=needs.registers,
             shared_bytes=needs.static_shared + self.options.shared,
-            ctas_per_sm=self.fit.ctas,
-            occupancy_limit=self.fit.limit,
+            ctas_per_sm=self.ctas_per_sm,
+            occupancy_limit=self.limit,
             warp_instructions=warp_instructions,
             thread_instructions=thread_instructions,
             host_seconds=time.perf_counter() - self.start,

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,7 @@ class GpuModel:
         """Entry names of a section of tables, in the order of the file."""
         return list(dict.fromkeys(key.split(".")[1] for key in self.entries if key.startswith(section + ".")))
 
+    @cached_property
     def flat(self) -> dict[str, int | float | str | list[float] | list[str]]:
         """As the core's Config takes it: booleans as 0 or 1, lists of numbers as floats; "op" and other sections of tables name their
         entries.

@@ -9,6 +9,7 @@
 #include "config_dict.h"
 #include "machine_handle.h"
 #include "sm/gpu.h"
+#include "sm/occupancy.h"
 
 namespace nb = nanobind;
 
@@ -139,6 +140,17 @@ void bind_timing(nb::module_& m) {
            "values, units as report.result.Samples), lines (None, or column to array by record).\n"
            "poll(executed, ctas_done, cycle) is called every 50 ms; False stops. Raises KernelFault, ValueError; the GPU can be used again after both.")
       .def("flush_caches", &Gpu::flush_caches, "Cold caches, as a profiler makes them before a launch.");
+  m.def(
+      "occupancy",
+      [](const nb::dict& config, const Program& program, uint32_t threads, uint32_t dynamic_shared) {
+        LaunchShape shape;
+        shape.block[0] = threads;
+        shape.dynamic_shared = dynamic_shared;
+        const Occupancy fit = occupancy_of(config_from(config), program, shape);
+        return nb::make_tuple(fit.ctas, fit.limit);
+      },
+      nb::arg("config"), nb::arg("program"), nb::arg("threads"), nb::arg("dynamic_shared"),
+      "CTAs of a program that an SM holds at a time, and what bounds them: 'warps', 'CTAs', 'registers' or 'shared memory'.");
 }
 
 }  // namespace ws

@@ -72,11 +72,12 @@ class GpuModel:
         """Entry names of a section of tables, in the order of the file."""
         return list(dict.fromkeys(key.split(".")[1] for key in self.entries if key.startswith(section + ".")))
 
-    @cached_property
     def flat(self) -> dict[str, int | float | str | list[float] | list[str]]:
-        """As the core's Config takes it: booleans as 0 or 1, lists of numbers as floats; "op" and other sections of tables name their
-        entries.
-        """
+        """As the core's Config takes it: booleans as 0 or 1, lists of numbers as floats; sections of tables ("op") list their entries."""
+        return self._flat
+
+    @cached_property
+    def _flat(self) -> dict[str, int | float | str | list[float] | list[str]]:
         out: dict[str, int | float | str | list[float] | list[str]] = {}
         for key, entry in self.entries.items():
             value = entry.value

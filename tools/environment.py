@@ -16,8 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST = (3, 10)  # requires-python in pyproject.toml
-OFFLINE = """
-The environment could not be set up; pip's message is above. Without a network, give pip the packages another way and run make again:
+FAILED = """
+The environment could not be set up; what pip or the compiler said is above. If it is the network, give pip the packages another way:
   PIP_INDEX_URL=https://mirror/simple make ...     a mirror
   PIP_NO_INDEX=1 PIP_FIND_LINKS=folder make ...    a folder of wheels, filled elsewhere with `pip download`"""
 
@@ -67,7 +67,7 @@ def install(folder: Path, extra: str) -> None:
 def pip(python: str, arguments: "list[str]") -> None:
     command = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", *arguments]
     if subprocess.run(command, cwd=str(ROOT)).returncode:
-        fail("pip failed on: " + " ".join(arguments) + OFFLINE)
+        fail("pip failed on: " + " ".join(arguments) + FAILED)
 
 
 def main() -> None:

@@ -48,6 +48,9 @@ def validate(path: Path, functional: bool, only: str | None, json_file: Path | N
         print_table(report.launches_table(done))
     for line in report.closing_lines(done):
         click.echo(line)
+    for case_report in done:
+        if case_report.status != "pass":
+            click.echo(f"  {report.case_row(case_report)}")
     if json_file is not None:
         _write(json_file, report.detail(done))
     if interrupted:

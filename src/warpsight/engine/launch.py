@@ -127,11 +127,7 @@ class _Run:
         core, options = timing_core(self.device), self.options
         if options.cold:
             core.flush_caches()
-        budget = options.budget_instructions or 0
-        poll = lambda executed, ctas_done, cycle: self._poll(executed, ctas_done)  # noqa: E731
-        out = self._guarded(
-            machine, lambda: core.launch(machine, samples=options.samples, lines=options.lines, budget_instructions=budget, poll=poll)
-        )
+        out = self._guarded(machine, lambda: self._launch(core, machine))
         if out["end"] != "finished":
             raise self._timeout(machine)
         by_unit = {name: values for name, (_, values) in out["units"].items()}
@@ -147,6 +143,19 @@ class _Run:
             samples=Samples(**out["samples"]) if options.samples else None,
             lines=self._lines(out["lines"]) if options.lines else None,
         )
+
+    def _launch(self, core: Any, machine: Any) -> Any:
+        options = self.options
+        try:
+            return core.launch(
+                machine,
+                samples=options.samples,
+                lines=options.lines,
+                budget_instructions=options.budget_instructions or 0,
+                poll=lambda executed, ctas_done, cycle: self._poll(executed, ctas_done),
+            )
+        except ValueError as error:  # the program needs an operation class that the GPU file does not have
+            raise ConfigError(f"{self.device.model.path}: {error}") from error
 
     def _guarded(self, machine: Any, run: Callable[[], Any]) -> Any:
         """Calls run(); a fault in the kernel comes out as the error that says all about it."""

@@ -60,6 +60,31 @@ class Frame:
         return self.irb.gep(base, [I64(offset)], source_etype=I8)
 
 
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """What a memory access moves a lane: `count` elements of `type`."""
+
+    space: str
+    type: LaneType
+    count: int
+    write: bool
+
+    @property
+    def size(self) -> int:
+        return self.type.bytes * self.count
+
+    @property
+    def descriptor(self) -> int:
+        """As ws_load and its like take it (core/exec/memory.h)."""
+        return SPACES[self.space] | self.type.bytes << 8 | self.count << 16
+
+    @property
+    def chunk(self) -> Any:
+        """The IR type of what one lane moves."""
+        element = element_type(self.type)
+        return element if self.count == 1 else ir.VectorType(element, self.count)
+
+
 def element_type(type: LaneType) -> Any:
     """The IR type of one lane."""
     if type.kind == "pred":
@@ -87,8 +112,8 @@ def _indices(values: Iterable[int]) -> Any:
     return ir.Constant(ir.VectorType(I32, len(constants)), constants)
 
 
-# Spaces in which a warp often touches one stretch of memory, and the distances between its lanes to try first, in units of the access: 1 is a
-# stretch, 0 one place for all. Constants and parameters are made for the latter. Lanes of local memory are never neighbours.
+# Spaces in which a warp often touches one stretch of memory, and the distances between its lanes to try first, in units of the access:
+# 1 is a stretch, 0 one place for all. Constants and parameters are made for the latter. Lanes of local memory are never neighbours.
 _STRETCHED = ("global", "shared", "generic")
 _LOAD_STEPS = {**dict.fromkeys(_STRETCHED, (1, 0)), "const": (0,), "param": (0,)}
 
@@ -361,70 +386,130 @@ class LlvmBuilder:
         self.irb.store(address.handle, frame.field(scratch, frame.layout.scratch["addr"]), align=64)
         return scratch
 
-    def _access(self, name: str, space: str, type: LaneType, count: int, last: Any) -> None:
-        descriptor = SPACES[space] | type.bytes << 8 | count << 16
+    def _access(self, name: str, access: _Access, last: Any) -> None:
         function = self.frame.function(name, ir.VoidType(), [POINTER, I32, I32, last.type])
-        self.irb.call(function, [self.frame.context, self.frame.mask, I32(descriptor), last])
+        self.irb.call(function, [self.frame.context, self.frame.mask, I32(access.descriptor), last])
 
     def load(self, space: str, address: Value, type: LaneType, count: int) -> list[Value]:
-        """Lanes that read one stretch of memory, or one place, as most do, are served by vector loads; others by ws_load."""
+        """Whatever lies in one piece of memory that the warp may touch is read here; ws_load has the rest."""
         irb = self.irb
-        self._put_addresses(address)
+        access = _Access(space, type, count, False)
+        scratch = self._put_addresses(address)
         done, found = irb.append_basic_block("loaded"), []
         for step in _LOAD_STEPS.get(space, ()):
-            with self._stretch(space, address, type, count, type.bytes * count * step, False) as host:
-                values = self._split(host, type, count) if step else self._spread(host, type, count)
-                found.append((irb.block, values))
+            with self._stretch(access, address, step * access.size) as host:
+                found.append((self._split(host, type, count) if step else self._spread(host, type, count), irb.block))
                 irb.branch(done)
         buffer = self.frame.alloca(ir.ArrayType(self.vector(type), count))
-        self._access("ws_load", space, type, count, buffer)
-        size = type.bytes * self.lanes
-        values = [irb.load(self.frame.field(buffer, e * size), align=16, typ=self.vector(type)) for e in range(count)]
-        found.append((irb.block, values))
+        if space != "local":
+            with self._scattered(access, address, scratch) as (host, offset):
+                with self._each_lane(None) as lane:
+                    chunk = irb.load(irb.gep(host, [offset(lane)], source_etype=I8), align=type.bytes, typ=access.chunk)
+                    irb.store(chunk, irb.gep(buffer, [lane], source_etype=access.chunk), align=type.bytes)
+                found.append((self._split(buffer, type, count), irb.block))
+                irb.branch(done)
+        self._access("ws_load", access, buffer)
+        places = [self.frame.field(buffer, e * type.bytes * self.lanes) for e in range(count)]
+        found.append(([irb.load(at, align=16, typ=self.vector(type)) for at in places], irb.block))
         irb.branch(done)
         irb.position_at_end(done)
-        return [self._merge(type, [(block, values[e]) for block, values in found]) for e in range(count)]
+        return [self._merge(type, [(values[e], block) for values, block in found]) for e in range(count)]
 
     def store(self, space: str, address: Value, values: Sequence[Value]) -> None:
         irb = self.irb
-        self._put_addresses(address)
         type, count = values[0].type, len(values)
+        access = _Access(space, type, count, True)
+        scratch = self._put_addresses(address)
         done = irb.append_basic_block("stored")
-        if space in _STRETCHED:
-            with self._stretch(space, address, type, count, type.bytes * count, True) as host:
-                irb.store(self._join([v.handle for v in values]), host, align=type.bytes)
-                irb.branch(done)
         buffer = self.frame.alloca(ir.ArrayType(self.vector(type), count))
+        if space != "local":
+            if space in _STRETCHED:
+                with self._stretch(access, address, access.size) as host:
+                    irb.store(self._join([v.handle for v in values]), host, align=type.bytes)
+                    irb.branch(done)
+            with self._scattered(access, address, scratch) as (host, offset):
+                irb.store(self._join([v.handle for v in values]), buffer, align=64)
+                with self._each_lane(self.frame.mask) as lane:  # ascending: of several lanes at one place the last one stays
+                    chunk = irb.load(irb.gep(buffer, [lane], source_etype=access.chunk), align=type.bytes, typ=access.chunk)
+                    irb.store(chunk, irb.gep(host, [offset(lane)], source_etype=I8), align=type.bytes)
+                irb.branch(done)
         for e, value in enumerate(values):
             irb.store(value.handle, self.frame.field(buffer, e * type.bytes * self.lanes), align=16)
-        self._access("ws_store", space, type, count, buffer)
+        self._access("ws_store", access, buffer)
         irb.branch(done)
         irb.position_at_end(done)
 
     @contextmanager
-    def _stretch(self, space: str, address: Value, type: LaneType, count: int, step: int, write: bool) -> Iterator[Any]:
-        """Runs the body in a block with a host pointer to what all 32 lanes access, `step` bytes apart; what follows runs otherwise.
-
-        The body must end with a branch.
-        """
-        irb, frame = self.irb, self.frame
-        ask, hit, miss = (irb.append_basic_block(name) for name in ("ask", "hit", "miss"))
+    def _stretch(self, access: _Access, address: Value, step: int) -> Iterator[Any]:
+        """Runs the body with a host pointer to what all 32 lanes access, `step` bytes apart. What follows the body runs otherwise."""
+        irb = self.irb
+        ask, miss = irb.append_basic_block("ask"), irb.append_basic_block("miss")
         first = irb.extract_element(address.handle, I32(0))
         offsets = self.const_lanes(U64, [step * lane for lane in range(self.lanes)])
         regular = irb.bitcast((address == self.splat(U64, first) + offsets).handle, I32)
-        irb.cbranch(irb.icmp_unsigned("==", irb.and_(regular, frame.mask), I32(0xFFFFFFFF)), ask, miss)
-
+        irb.cbranch(irb.icmp_unsigned("==", irb.and_(regular, self.frame.mask), I32(0xFFFFFFFF)), ask, miss)
         irb.position_at_end(ask)
-        size = type.bytes * count
-        function = frame.function("ws_row", POINTER, [POINTER, I32, I64, I32, I32])
-        descriptor = SPACES[space] | type.bytes << 8 | count << 16
-        length = step * (self.lanes - 1) + size
-        host = irb.call(function, [frame.context, I32(descriptor), first, I32(length), I32(int(write))])
-        irb.cbranch(irb.icmp_unsigned("!=", irb.ptrtoint(host, I64), I64(0)), hit, miss)
+        with self._permitted(access, first, I64(step * (self.lanes - 1) + access.size), miss) as host:
+            yield host
 
+    @contextmanager
+    def _scattered(self, access: _Access, address: Value, scratch: Any) -> Iterator[tuple[Any, Callable[[Any], Any]]]:
+        """Runs the body with a host pointer to the lowest address and the function that gives a lane's offset from there (any lane's: those
+        that do not execute stand where one does). What follows the body runs when the addresses are not all in one permitted piece.
+        """
+        irb, frame = self.irb, self.frame
+        some_lane = irb.call(frame.function("llvm.cttz.i32", I32, [I32, ir.IntType(1)]), [frame.mask, ir.IntType(1)(1)])
+        addresses = frame.field(scratch, frame.layout.scratch["addr"])
+        some_address = irb.load(irb.gep(addresses, [some_lane], source_etype=I64), typ=I64)
+        everywhere = self.select(self.active(), address.bits(U64), self.splat(U64, some_address))
+        low, high, union = (self._reduce(name, everywhere) for name in ("umin", "umax", "or"))
+        slot = frame.alloca(self.vector(U64))
+        irb.store((everywhere - self.splat(U64, low)).handle, slot)
+        aligned = irb.icmp_unsigned("==", irb.and_(union, I64(access.size - 1)), I64(0))
+        ask, miss = irb.append_basic_block("ask"), irb.append_basic_block("miss")
+        irb.cbranch(aligned, ask, miss)
+        irb.position_at_end(ask)
+        with self._permitted(access, low, irb.add(irb.sub(high, low), I64(access.size)), miss) as host:
+            yield host, lambda lane: irb.load(irb.gep(slot, [lane], source_etype=I64), typ=I64)
+
+    @contextmanager
+    def _permitted(self, access: _Access, first: Any, length: Any, miss: Any) -> Iterator[Any]:
+        """Runs the body, which must end in a branch, with the host pointer that ws_row gives; goes on in `miss` otherwise."""
+        irb, frame = self.irb, self.frame
+        function = frame.function("ws_row", POINTER, [POINTER, I32, I32, I64, I64, I32])
+        host = irb.call(function, [frame.context, frame.mask, I32(access.descriptor), first, length, I32(int(access.write))])
+        hit = irb.append_basic_block("hit")
+        irb.cbranch(irb.icmp_unsigned("!=", irb.ptrtoint(host, I64), I64(0)), hit, miss)
         irb.position_at_end(hit)
         yield host
         irb.position_at_end(miss)
+
+    @contextmanager
+    def _each_lane(self, mask: Any) -> Iterator[Any]:
+        """A loop over the lanes of a mask (None: all), ascending; the body gets the lane's number and must not branch."""
+        irb, frame = self.irb, self.frame
+        before, loop, after = irb.block, irb.append_basic_block("lane"), irb.append_basic_block("after")
+        irb.branch(loop)
+        irb.position_at_end(loop)
+        state = irb.phi(I32)
+        if mask is None:
+            state.add_incoming(I32(0), before)
+            yield state
+            following = irb.add(state, I32(1))
+            more = irb.icmp_unsigned("<", following, I32(self.lanes))
+        else:
+            state.add_incoming(mask, before)
+            yield irb.call(frame.function("llvm.cttz.i32", I32, [I32, ir.IntType(1)]), [state, ir.IntType(1)(1)])
+            following = irb.and_(state, irb.sub(state, I32(1)))
+            more = irb.icmp_unsigned("!=", following, I32(0))
+        state.add_incoming(following, irb.block)
+        irb.cbranch(more, loop, after)
+        irb.position_at_end(after)
+
+    def _reduce(self, name: str, a: Value) -> Any:
+        """One scalar of all lanes: umin, umax, or."""
+        function = self.frame.function(f"llvm.vector.reduce.{name}.v{self.lanes}i{a.type.bits}", ir.IntType(a.type.bits), [a.handle.type])
+        return self.irb.call(function, [a.handle])
 
     def _spread(self, host: Any, type: LaneType, count: int) -> list[Any]:
         """The elements at one place, in all lanes."""
@@ -453,7 +538,7 @@ class LlvmBuilder:
 
     def _merge(self, type: LaneType, choices: Sequence[tuple[Any, Any]]) -> Value:
         phi = self.irb.phi(self.vector(type))
-        for block, value in choices:
+        for value, block in choices:
             phi.add_incoming(value, block)
         return Value(self, type, phi)
 
@@ -462,29 +547,20 @@ class LlvmBuilder:
     ) -> Value | None:
         irb, frame = self.irb, self.frame
         scratch = self._put_addresses(address)
-        self._access("ws_translate", space, type, 1, I32(1))
+        self._access("ws_translate", _Access(space, type, 1, True), I32(1))
         result = frame.alloca(self.vector(type)) if want_old else None
-        before, loop, after = irb.block, irb.append_basic_block("lane"), irb.append_basic_block("done")
         fault = irb.load(frame.field(scratch, frame.layout.scratch["fault"]), typ=I32)
-        branch = irb.cbranch(irb.icmp_unsigned("!=", fault, I32(0)), frame.leave, loop)
-
-        irb.position_at_end(loop)
-        left = irb.phi(I32)
-        left.add_incoming(frame.mask, before)
-        lane = irb.call(frame.function("llvm.cttz.i32", I32, [I32, ir.IntType(1)]), [left, ir.IntType(1)(1)])
-        hosts = frame.field(scratch, frame.layout.scratch["host"])
-        host = irb.load(irb.gep(hosts, [lane], source_etype=POINTER), typ=POINTER)
-        one = OneLaneBuilder(frame, lane, before, branch)
-        old = Value(one, type, irb.load(host, align=type.bytes, typ=one.vector(type)))
-        new = combine(one, old)
-        irb.store(new.handle, host, align=type.bytes)
-        if result is not None:
-            irb.store(old.handle, irb.gep(result, [lane], source_etype=element_type(type)), align=type.bytes)
-        rest = irb.and_(left, irb.sub(left, I32(1)))
-        left.add_incoming(rest, irb.block)
-        irb.cbranch(irb.icmp_unsigned("!=", rest, I32(0)), loop, after)
-
-        irb.position_at_end(after)
+        go = irb.append_basic_block("go")
+        irb.cbranch(irb.icmp_unsigned("!=", fault, I32(0)), frame.leave, go)
+        irb.position_at_end(go)
+        with self._each_lane(frame.mask) as lane:
+            hosts = frame.field(scratch, frame.layout.scratch["host"])
+            host = irb.load(irb.gep(hosts, [lane], source_etype=POINTER), typ=POINTER)
+            one = OneLaneBuilder(frame, lane, go)
+            old = Value(one, type, irb.load(host, align=type.bytes, typ=one.vector(type)))
+            irb.store(combine(one, old).handle, host, align=type.bytes)
+            if result is not None:
+                irb.store(old.handle, irb.gep(result, [lane], source_etype=element_type(type)), align=type.bytes)
         return None if result is None else Value(self, type, irb.load(result, typ=self.vector(type)))
 
     def lane_value(self, a: Value) -> Value:
@@ -494,16 +570,16 @@ class LlvmBuilder:
 class OneLaneBuilder(LlvmBuilder):
     """The builder of an atomic's `combine`, inside the loop over lanes."""
 
-    def __init__(self, frame: Frame, lane: Any, before: Any, branch: Any) -> None:
+    def __init__(self, frame: Frame, lane: Any, before: Any) -> None:
         super().__init__(frame, lanes=1)
-        self.lane, self.before, self.branch = lane, before, branch
+        self.lane, self.before = lane, before
 
     def lane_value(self, a: Value) -> Value:
         """The running lane of a warp value, read from a copy that is made once before the loop."""
         inside = self.irb.block
         stored = U8 if a.type is PRED else a.type  # a vector of i1 is packed in memory, and has no addresses of lanes
         slot = self.frame.alloca(vector_type(stored, LANES))
-        self.irb.position_before(self.branch)
+        self.irb.position_before(self.before.terminator)
         self.irb.store(a.builder.resize(a, stored).handle, slot)
         self.irb.position_at_end(inside)
         at = self.irb.gep(slot, [self.lane], source_etype=element_type(stored))

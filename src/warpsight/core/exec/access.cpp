@@ -220,7 +220,7 @@ void ws_store(WarpContext* c, uint32_t mask, uint32_t desc, const void* data) {
   });
 }
 
-uint8_t* ws_row(WarpContext* c, uint32_t desc, uint64_t first, uint32_t bytes, uint32_t write) {
+uint8_t* ws_row(WarpContext* c, uint32_t mask, uint32_t desc, uint64_t first, uint64_t bytes, uint32_t write) {
   Scratch& s = *c->scratch;
   auto space = static_cast<Space>(desc & 0xff);
   const bool generic = space == Space::Generic;
@@ -237,7 +237,7 @@ uint8_t* ws_row(WarpContext* c, uint32_t desc, uint64_t first, uint32_t bytes, u
     if ((write && space == Space::Param) || first < view.lo || first + bytes > view.hi || first + bytes < first) return nullptr;
     base = view.base;
   }
-  s.access_mask = ~0u;
+  s.access_mask = mask;
   s.space = space;
   return base + first;
 }

@@ -79,9 +79,10 @@ class Memory {
 extern "C" {
 void ws_load(WarpContext* context, uint32_t mask, uint32_t desc, void* data);
 void ws_store(WarpContext* context, uint32_t mask, uint32_t desc, const void* data);
-// Host memory of `bytes` at `first`, an access of all lanes, when a warp may touch all of it; null: ask ws_load or ws_store, which know
-// what is wrong, if anything is. For handlers that saw that their lanes touch one stretch or one place. Never for local memory.
-uint8_t* ws_row(WarpContext* context, uint32_t desc, uint64_t first, uint32_t bytes, uint32_t write);
+// Host memory of [first, first + bytes), in which the lanes of `mask` access what `desc` says, when a warp may touch all of it; null: ask
+// ws_load or ws_store, which know what is wrong, if anything is. `first` and the lanes' distances are multiples of the access. Never for
+// local memory.
+uint8_t* ws_row(WarpContext* context, uint32_t mask, uint32_t desc, uint64_t first, uint64_t bytes, uint32_t write);
 void ws_translate(WarpContext* context, uint32_t mask, uint32_t desc, uint32_t write);  // host pointers into scratch->host, for atomics
 }
 

@@ -96,6 +96,7 @@ def test_bad_arguments_are_quoted(saxpy: str, capsys: Any, spec: str, words: str
         (SAXPY, ["--block", "32"], 2, ["takes 4 arguments, got 0"]),
         (SAXPY, ["--block", "32,x"], 2, ["--block"]),
         (SAXPY, [], 2, ["--block"]),
+        (entry("", ""), ["--block", "32", "--samples", "9"], 2, ["--samples needs --json"]),
         (entry("", ""), ["--block", "2048"], 2, ["device.max_block_dim"]),
         (entry("", ""), ["--block", "32", "--shared", "9999999"], 2, ["device.shared_per_block_optin"]),
         (entry("", ""), ["--block", "32", "--set", "device.smz=3"], 2, ["device.smz", "near: sms"]),

@@ -39,9 +39,8 @@ def _size(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, 
 @click.option("--interpreter", type=click.Choice(["llvm", "numpy"]), default="llvm", show_default=True, help="numpy: the slow reference.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of rand arguments; each argument adds its position.")
 @click.option("--out", "outputs", multiple=True, metavar="N:FILE.npy", help="Write the array of argument N (from 1) after the launch.")
-@click.option("--cold/--warm", default=True, show_default=True, help="Caches empty at the start.")
 @click.option("--lines", is_flag=True, help="Counts by instruction.")
-@click.option("--samples", type=click.IntRange(0), default=0, metavar="N", help="Time series with a sample every N cycles (in --json).")
+@click.option("--samples", type=click.IntRange(0), default=0, metavar="N", help="Time series with a sample every N cycles; needs --json.")
 @click.option("--budget-instructions", type=click.IntRange(1), help="Stop a kernel after this many warp instructions.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop a kernel after this many seconds of simulation.")
 @json_option
@@ -68,6 +67,8 @@ def sim(
     """
     from ..device import Device
 
+    if launch_options["samples"] and not as_json:
+        raise InputError("--samples needs --json: no table shows time series")
     device = Device(gpu, timing=not functional, interpreter=interpreter, overrides=overrides)
     module = device.load(file)
     chosen = _choose(module, kernel, file)

@@ -17,8 +17,10 @@ from .handlers import HandlerKey, NumpyHandlers
 # struct Record in core/exec/record.h, field by field.
 RECORD = np.dtype(
     [
-        ("handler", "u8"), ("operands", "u4"), ("guard", "i4"), ("target", "u4"), ("aux", "u4"), ("uses", "u4"), ("address", "u4"), ("line", "u4"),
-        ("timing", "u2"), ("n_operands", "u2"), ("kind", "u1"), ("flags", "u1"), ("n_reads", "u1"), ("n_writes", "u1"), ("sub", "u1"), ("space", "u1"),
+        ("handler", "u8"), ("operands", "u4"), ("guard", "i4"), ("target", "u4"), ("aux", "u4"), ("uses", "u4"), ("address", "u4"),
+        ("line", "u4"),
+        ("timing", "u2"), ("n_operands", "u2"), ("kind", "u1"), ("flags", "u1"), ("n_reads", "u1"), ("n_writes", "u1"), ("sub", "u1"),
+        ("space", "u1"),
         ("memory_op", "u1"), ("cache_op", "u1"), ("bytes", "u1"), ("scope", "u1"), ("element_bytes", "u1"), ("reserved", "u1", (13,)),
     ]
 )  # fmt: skip
@@ -29,13 +31,17 @@ GUARD_NEGATE, UNIFORM_BRANCH, VECTOR_ACCESS = 1, 2, 4
 PREDICATE_USE = 0x8000
 SPACES = {name: i for i, name in enumerate(("global", "shared", "local", "const", "param", "generic"))}
 MEMORY_OPS = {name: i for i, name in enumerate(("none", "load", "store", "atomic", "reduction", "prefetch"))}
-CACHE_OPS = {name: i for i, name in enumerate(["ca", "cg", "cs", "lu", "cv", "nc", "wb", "wt", "volatile", "relaxed", "acquire", "release"])}
+CACHE_OPS = {
+    name: i for i, name in enumerate(["ca", "cg", "cs", "lu", "cv", "nc", "wb", "wt", "volatile", "relaxed", "acquire", "release"])
+}
 SCOPES = {"": 0, "cta": 0, "cluster": 1, "gpu": 2, "sys": 3}
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What a launch of the program needs; see struct Program in core/exec/machine.h. Bytes, but for `registers` (32-bit, a thread) and `barriers`."""
+    """What a launch of the program needs; see struct Program in core/exec/machine.h. Bytes, but for `registers` (32-bit, a thread) and
+    `barriers`.
+    """
 
     frame_bytes: int
     stack_bytes: int
@@ -52,7 +58,8 @@ class Sizes:
 class ProgramImage:
     """A lowered kernel with the functions that it calls, without addresses of handlers.
 
-    `records` as RECORD; `operands` int64 and `uses` uint16 are the pools it indexes, `branch_table` record indices. By record: `instructions` (the
+    `records` as RECORD; `operands` int64 and `uses` uint16 are the pools it indexes, `branch_table` record indices. By record:
+    `instructions` (the
     PTX instruction it comes from), `handlers` (form and key, None where the engine acts alone). `functions`: first record and name of each.
     """
 

@@ -10,7 +10,14 @@ SECTIONS = (
         "Operation classes. A class is what one issue slot of an instruction asks for",
         (
             Key("pipe", "str", "", "The pipe it issues to", names_of="pipe"),
-            Key("latency", "int", "cycles", "From issue until a dependent instruction of the same pipe can issue; memory and fences add their own", 1, 10_000),
+            Key(
+                "latency",
+                "int",
+                "cycles",
+                "From issue until a dependent instruction of the same pipe can issue; memory and fences add their own",
+                1,
+                10_000,
+            ),
             Key("interval", "int", "cycles", "How long the execution unit is busy with 32 lanes", 1, 10_000),
         ),
         many=True,

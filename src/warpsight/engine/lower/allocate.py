@@ -16,7 +16,9 @@ PREDICATE_BYTES = 4  # a lane mask
 
 @dataclass(slots=True)
 class Frame:
-    """Byte offset of every register in the frame: rows first, then predicates. `rows_bytes`: where the predicates start; `bytes`: of the frame."""
+    """Byte offset of every register in the frame: rows first, then predicates. `rows_bytes`: where the predicates start; `bytes`: of the
+    frame.
+    """
 
     offsets: dict[str, int]
     rows_bytes: int
@@ -136,7 +138,9 @@ def allocate(function: Function, reserved_bytes: int) -> Frame:
 
 
 def _ranges(function: Function, live: Liveness) -> dict[str, tuple[int, int]]:
-    """First and last position at which each register holds a value, over the blocks in order. An operation reads at 2i and writes at 2i + 1."""
+    """First and last position at which each register holds a value, over the blocks in order. An operation reads at 2i and writes at 2i +
+    1.
+    """
     first: dict[str, int] = {}
     last: dict[str, int] = {}
 
@@ -184,4 +188,3 @@ class _Pool:
 
     def give_back(self, unit: int, size: int) -> None:
         self.used &= ~(((1 << size) - 1) << unit)
-

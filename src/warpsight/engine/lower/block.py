@@ -21,10 +21,11 @@ from ...semantics.special import SPECIALS
 
 @dataclass(slots=True, eq=False)
 class Op:
-    """One operation. `opcode` and `modifiers` are those of the form, which passes may have changed; `origin` is the PTX instruction it serves.
+    """One operation. `opcode` and `modifiers` are those of the form, which passes may have changed; `origin` is the PTX instruction it
+    serves.
 
-    `entry` names its timing entry once priced; `through` are registers read on its behalf by operations that were priced as part of it. `callee`: the function of a call.
-    `local`: lanes that a guard keeps from writing do not read the results later.
+    `entry` names its timing entry once priced; `through` are registers read on its behalf by operations that were priced as part of it.
+    `callee`: the function of a call. `local`: lanes that a guard keeps from writing do not read the results later.
     """
 
     opcode: str
@@ -76,12 +77,15 @@ class Op:
         resolved = resolve(Instruction(opcode, tuple(modifiers), (*dst, *src), None, self.origin.line))
         self.opcode, self.modifiers, self.form = opcode, tuple(modifiers), resolved.form
         self.dst = list(resolved.dst)
-        self.src = [literal_bits(s, type) if isinstance(s, Imm) and s.kind != "bits" else s for s, type in zip(resolved.src, resolved.form.src)]
+        self.src = [
+            literal_bits(s, type) if isinstance(s, Imm) and s.kind != "bits" else s for s, type in zip(resolved.src, resolved.form.src)
+        ]
 
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """`branch`, if any, is the last operation (Kind BRANCH or BRANCH_INDEXED) and goes to `targets`; lanes that do not take it go to `next`.
+    """`branch`, if any, is the last operation (Kind BRANCH or BRANCH_INDEXED) and goes to `targets`; lanes that do not take it go to
+    `next`.
 
     `next` None: control does not leave the end of the block (its last operation is an unguarded exit, return or trap).
     """

@@ -26,7 +26,9 @@ def unsupported(instruction: Instruction, kernel: Kernel, reason: str) -> Unsupp
 
 @dataclass(slots=True)
 class Mentions:
-    """What a body names: functions that it calls, variables, and the parts (offset in bytes, bits) of .param variables that it loads and stores."""
+    """What a body names: functions that it calls, variables, and the parts (offset in bytes, bits) of .param variables that it loads and
+    stores.
+    """
 
     callees: dict[str, None] = field(default_factory=dict)
     names: dict[str, None] = field(default_factory=dict)
@@ -164,12 +166,9 @@ class _Builder:
 
     def _append(self, instruction: Instruction) -> Op:
         resolved = resolve(instruction)
-        source = [self._constant(operand, instruction) if isinstance(operand, Sym) else operand for operand in resolved.src]
+        source: list[Operand] = [self._constant(s, instruction) if isinstance(s, Sym) else s for s in resolved.src]
         source = [literal_bits(s, type) if isinstance(s, Imm) and s.kind != "bits" else s for s, type in zip(source, resolved.form.src)]
         op = Op(instruction.opcode, instruction.modifiers, resolved.form, list(resolved.dst), source, instruction.guard, instruction)
-        written = next((o for o in instruction.operands if isinstance(o, Mem)), None)
-        if written is not None and isinstance(written.base, Sym) and written.base.offset:
-            raise unsupported(instruction, self.kernel, "an address with two offsets")
         if op.kind in _READS_ROWS:
             op.src = [self._in_register(s, type.name) if isinstance(s, Special) or op.kind == Kind.BRANCH_INDEXED else s
                       for s, type in zip(op.src, op.form.src)]  # fmt: skip
@@ -290,10 +289,14 @@ class _Builder:
         have = TYPES[value.type].bits if isinstance(value, Reg) else TYPES[to.type].bits
         want = TYPES[to.type].bits
         if to.type == "pred" or have == want:
-            made = Instruction("mov", ("pred" if to.type == "pred" else f"b{want}",), (to, value), instruction.guard, instruction.line, instruction.loc)
+            made = Instruction(
+                "mov", ("pred" if to.type == "pred" else f"b{want}",), (to, value), instruction.guard, instruction.line, instruction.loc
+            )
         else:
             letter = "s" if signed else "u"
-            made = Instruction("cvt", (f"{letter}{want}", f"{letter}{min(have, want)}"), (to, value), instruction.guard, instruction.line, instruction.loc)
+            made = Instruction(
+                "cvt", (f"{letter}{want}", f"{letter}{min(have, want)}"), (to, value), instruction.guard, instruction.line, instruction.loc
+            )
         self._append(made).origin = instruction
 
     def _call(self, instruction: Instruction) -> None:
@@ -301,7 +304,11 @@ class _Builder:
         results, callee, arguments, _ = _call_parts(instruction)
         name = callee.name if isinstance(callee, Sym) else ""
         if name not in self.places.module.function_names and name not in self.places.module.aliases:
-            reason = f"function '{name}' has no body in this module" if name and name not in self.variables else "indirect calls come in a later version"
+            reason = (
+                f"function '{name}' has no body in this module"
+                if name and name not in self.variables
+                else "indirect calls come in a later version"
+            )
             raise unsupported(instruction, self.kernel, reason)
         head = self.places.module.function(name)
         if len(results) != len(head.returns) or len(arguments) != len(head.params):

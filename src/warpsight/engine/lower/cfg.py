@@ -1,12 +1,12 @@
-"""The order of blocks. The engine runs the split with the lowest program counter first, so lanes meet again at the earliest place if every block
-comes behind those that lead to it, and every loop before what follows it.
+"""The order of blocks. The engine runs the split with the lowest program counter first, so lanes meet again at the earliest place if
+every block comes behind those that lead to it, and every loop before what follows it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .block import Block, Function
+from .block import Block, Function, predecessors
 
 
 def remove_unreachable(function: Function) -> None:
@@ -22,20 +22,22 @@ def remove_unreachable(function: Function) -> None:
 
 def order(function: Function) -> None:
     """Puts the blocks into a weak topological order: each strongly connected part (loop) in one piece behind its header, recursively."""
-    blocks = function.blocks
+    everything = frozenset(function.blocks)
     ordered: list[Block] = []
-    # Pieces still to lay out, the next one last: a set of blocks with the block at which control enters it.
-    work: list[tuple[frozenset[Block], Block]] = [(frozenset(blocks), blocks[0])]
+    # Pieces still to lay out, the next one last: the blocks of a loop (or one block) with the block at which control enters.
+    work = _pieces(_components(everything, function.blocks[0], None), everything)
     while work:
         piece, entry = work.pop()
         if len(piece) == 1:
             ordered.append(entry)
             continue
-        # Without the edges back to its header, the piece falls apart into smaller ones in topological order; the header stands alone.
-        parts = _components(piece, entry)
-        assert parts[0] == [entry]
-        work.extend(reversed([(frozenset(part), _header(part, piece)) for part in parts]))
+        # Without the edges back to its header, the loop falls apart into smaller pieces in topological order; the header stands alone.
+        work += _pieces(_components(piece, entry, entry), piece)
     function.blocks = ordered
+
+
+def _pieces(parts: list[list[Block]], around: frozenset[Block]) -> list[tuple[frozenset[Block], Block]]:
+    return [(frozenset(part), part[0] if len(part) == 1 else _header(part, around)) for part in reversed(parts)]
 
 
 def _header(part: Sequence[Block], around: frozenset[Block]) -> Block:
@@ -45,8 +47,10 @@ def _header(part: Sequence[Block], around: frozenset[Block]) -> Block:
     return min(entered or inside, key=lambda b: b.index)
 
 
-def _components(piece: frozenset[Block], entry: Block) -> list[list[Block]]:
-    """Strongly connected components in topological order (Tarjan), leaving out the edges into `entry`. Fall-through blocks follow closely."""
+def _components(piece: frozenset[Block], entry: Block, cut: Block | None) -> list[list[Block]]:
+    """Strongly connected components in topological order (Tarjan), leaving out the edges into `cut`. Fall-through blocks follow
+    closely.
+    """
     number: dict[Block, int] = {}
     low: dict[Block, int] = {}
     stack: list[Block] = []
@@ -58,7 +62,7 @@ def _components(piece: frozenset[Block], entry: Block) -> list[list[Block]]:
         number[block] = low[block] = len(number)
         stack.append(block)
         on_stack.add(block)
-        work.append((block, iter([s for s in block.successors if s in piece and s is not entry])))
+        work.append((block, iter([s for s in block.successors if s in piece and s is not cut])))
 
     visit(entry)
     while work:
@@ -117,19 +121,35 @@ def merge_straight(function: Function) -> None:
     function.blocks = [b for b in function.blocks if b not in gone]
 
 
+def reverse_post_order(function: Function) -> list[Block]:
+    """Every block behind those that lead to it, but for edges back."""
+    found: list[Block] = []
+    seen = {function.blocks[0]}
+    work = [(function.blocks[0], iter(function.blocks[0].successors))]
+    while work:
+        block, successors = work[-1]
+        following = next((s for s in successors if s not in seen), None)
+        if following is None:
+            found.append(block)
+            work.pop()
+        else:
+            seen.add(following)
+            work.append((following, iter(following.successors)))
+    found.reverse()
+    return found
+
+
 def dominators(function: Function) -> dict[Block, Block]:
-    """Immediate dominator of every block but the entry (Cooper, Harvey, Kennedy: iterate to a fixed point over the blocks in order)."""
-    position = {block: i for i, block in enumerate(function.blocks)}
-    before: dict[Block, list[Block]] = {block: [] for block in function.blocks}
-    for block in function.blocks:
-        for successor in block.successors:
-            before[successor].append(block)
+    """Immediate dominator of every block but the entry (Cooper, Harvey, Kennedy: iterate to a fixed point in reverse post-order)."""
+    ordered = reverse_post_order(function)
+    position = {block: i for i, block in enumerate(ordered)}
+    before = predecessors(ordered)
     entry = function.blocks[0]
     idom = {entry: entry}
     changed = True
     while changed:
         changed = False
-        for block in function.blocks[1:]:
+        for block in ordered[1:]:
             known = [p for p in before[block] if p in idom]
             if not known:
                 continue

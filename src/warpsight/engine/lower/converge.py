@@ -10,7 +10,19 @@ from ...semantics import Kind
 from .block import Block, Function, Op, predecessors
 from .cfg import dominators, post_dominators
 
-_UNIFORM_SPECIALS = ("%ctaid", "%ntid", "%nctaid", "%gridid", "%nsmid", "%nwarpid", "%clusterid", "%nclusterid", "%dynamic_smem", "%total_smem", "%aggr_smem")
+_UNIFORM_SPECIALS = (
+    "%ctaid",
+    "%ntid",
+    "%nctaid",
+    "%gridid",
+    "%nsmid",
+    "%nwarpid",
+    "%clusterid",
+    "%nclusterid",
+    "%dynamic_smem",
+    "%total_smem",
+    "%aggr_smem",
+)
 
 
 def add_convergence(function: Function) -> None:

@@ -12,7 +12,8 @@ Place = tuple[Block, int]  # an operation by block and position; the branch stan
 
 
 class Definitions:
-    """The definitions of a function's registers, as it is now. Passes that change operands or remove operations keep it valid; new ones do not.
+    """The definitions of a function's registers, as it is now. Passes that change operands or remove operations keep it valid; new ones
+    do not.
 
     `once[name]`: where the register's only write stands, of those written exactly once and by all lanes.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -40,7 +39,7 @@ SLOT_BYTES = 16  # of an instruction in the code
 
 @dataclass(slots=True)
 class _Tables:
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    rows: list[dict[str, int]] = field(default_factory=list)
     operands: list[int] = field(default_factory=list)
     uses: list[int] = field(default_factory=list)
     branch_table: list[int] = field(default_factory=list)
@@ -67,8 +66,9 @@ def emit(name: str, functions: Sequence[Function], frames: Mapping[str, Frame], 
             if op is not None:
                 writer.write(op, targets)
     records = np.zeros(len(tables.rows), RECORD)
-    for column, values in zip(_COLUMNS, zip(*tables.rows)):
-        records[column] = values
+    for column in RECORD.names or ():
+        if column not in ("handler", "reserved"):
+            records[column] = [row.get(column, 0) for row in tables.rows]
     for record, block in tables.patches:
         records["target"][record] = block_starts[block]
     for at, block in tables.table_patches:
@@ -83,7 +83,9 @@ def emit(name: str, functions: Sequence[Function], frames: Mapping[str, Frame], 
 
 
 def linear(function: Function) -> Iterator[tuple[Block, Op | None, Sequence[Block]]]:
-    """The operations in order with their targets, with the branches that the order of the blocks needs. Every block yields at least once."""
+    """The operations in order with their targets, with the branches that the order of the blocks needs. Every block yields at least
+    once.
+    """
     for block, follower in zip(function.blocks, [*function.blocks[1:], None]):
         yield block, None, ()
         for op in block.ops:
@@ -104,12 +106,6 @@ def _jump_after(block: Block, function: Function) -> Op:
     """A branch that no instruction of the text stands for; listed under the last instruction before it."""
     last = next(reversed([op.origin for op in block.all_ops()]), Instruction("bra", (), (), None, function.kernel.line))
     return Op("bra", (), resolve(Instruction("bra", (), (), None, last.line)).form, [], [], None, last)
-
-
-_COLUMNS = (
-    "operands", "guard", "aux", "uses", "address", "line", "timing", "n_operands", "kind", "flags", "n_reads", "n_writes", "sub", "space",
-    "memory_op", "cache_op", "bytes", "scope", "element_bytes", "target",
-)  # fmt: skip
 
 
 class _Writer:
@@ -139,19 +135,23 @@ class _Writer:
         elif op.kind == Kind.CALL:
             aux = self.frame.bytes
             t.calls.append((index, op.callee))
-        memory = form.memory
-        if memory is not None and memory.elements > 1:
-            flags |= VECTOR_ACCESS
         first_use = len(t.uses)
         reads, writes = self._register_uses(op, entry)
         t.uses.extend(reads + writes)
-        t.rows.append((
-            len(t.operands), guard, aux, first_use, t.address, op.origin.line, t.timing.setdefault(entry, len(t.timing)), len(operands), int(op.kind),
-            flags, len(reads), len(writes), sub,
-            SPACES[memory.space] if memory else 0, MEMORY_OPS[memory.op] if memory else 0, CACHE_OPS[memory.cache_op] if memory else 0,
-            memory.element_bytes * memory.elements if memory else 0, SCOPES[memory.scope if memory else form.scope],
-            memory.element_bytes if memory else 0, target,
-        ))  # fmt: skip
+        row = {
+            "operands": len(t.operands), "n_operands": len(operands), "guard": guard, "target": target, "aux": aux, "sub": sub,
+            "uses": first_use, "n_reads": len(reads), "n_writes": len(writes), "address": t.address, "line": op.origin.line,
+            "timing": t.timing.setdefault(entry, len(t.timing)), "kind": int(op.kind), "flags": flags, "scope": SCOPES[form.scope],
+        }  # fmt: skip
+        memory = form.memory
+        if memory is not None:
+            row.update(
+                space=SPACES[memory.space], memory_op=MEMORY_OPS[memory.op], cache_op=CACHE_OPS[memory.cache_op],
+                scope=SCOPES[memory.scope],
+                bytes=memory.element_bytes * memory.elements, element_bytes=memory.element_bytes,
+                flags=flags | (VECTOR_ACCESS if memory.elements > 1 else 0),
+            )  # fmt: skip
+        t.rows.append(row)
         t.operands.extend(operands)
         t.address += SLOT_BYTES * slots(entry)
         t.instructions.append(op.origin)

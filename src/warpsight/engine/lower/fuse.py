@@ -85,7 +85,11 @@ def _wide(op: Op, place: Place, defs: Definitions, readers: Readers) -> None:
         return
 
     def accepts(d: Op) -> bool:
-        return d.opcode == "mul" and d.modifiers in (("wide", "s32"), ("wide", "u32")) and _all_join(d, readers, lambda r: _is(r, "add", *_ADD64))
+        return (
+            d.opcode == "mul"
+            and d.modifiers in (("wide", "s32"), ("wide", "u32"))
+            and _all_join(d, readers, lambda r: _is(r, "add", *_ADD64))
+        )
 
     def accepts_full(d: Op) -> bool:
         return d.opcode == "mul" and d.modifiers in (("lo", "s64"), ("lo", "u64")) and _all_join(d, readers, lambda r: r is op)
@@ -118,7 +122,9 @@ def _compare(op: Op, place: Place, defs: Definitions, readers: Readers) -> None:
         return
 
     def accepts(d: Op) -> bool:
-        return d.opcode == "setp" and len(d.src) == 2 and not isinstance(d.dst[1], Reg) and sum(len(readers.get(n, ())) for n in d.defs()) == 1
+        return (
+            d.opcode == "setp" and len(d.src) == 2 and not isinstance(d.dst[1], Reg) and sum(len(readers.get(n, ())) for n in d.defs()) == 1
+        )
 
     candidates = list(_sources(op, place, defs, accepts))
     if candidates:
@@ -190,5 +196,3 @@ def _logic(op: Op, place: Place, defs: Definitions, readers: Readers) -> None:
 
 def _inputs(op: Op) -> int:
     return {"not": 1, "lop3": 3}.get(op.opcode, 2)
-
-

@@ -16,7 +16,9 @@ def round_up(value: int, unit: int) -> int:
 
 @dataclass(slots=True)
 class SharedLayout:
-    """Static shared variables in order of first use, each at its alignment, from `start` on; unsized extern arrays all begin behind them."""
+    """Static shared variables in order of first use, each at its alignment, from `start` on; unsized extern arrays all begin behind
+    them.
+    """
 
     start: int
     end: int = 0

@@ -38,7 +38,9 @@ class Liveness:
         return after | self.mask(op.uses())
 
     def backwards(self, block: Block) -> Iterator[tuple[int, Op, int]]:
-        """(position, operation, registers live after it), from the last operation of the block to the first; its branch first, at len(ops)."""
+        """(position, operation, registers live after it), from the last operation of the block to the first; its branch first, at
+        len(ops).
+        """
         live = self.out_of[block]
         if block.branch is not None:
             yield len(block.ops), block.branch, live

@@ -12,8 +12,9 @@ ALL_PASSES = frozenset(PASSES)
 
 @dataclass(frozen=True)
 class LowerOptions:
-    """`address_of(name)` gives the device address of a .global or .const variable of the module. `reserved_shared`: first byte of shared memory
-    that a CTA may use (sm.reserved_shared of the GPU). `passes`: those to run, see `PASSES`; what a kernel computes does not depend on them.
+    """`address_of(name)` gives the device address of a .global or .const variable of the module. `reserved_shared`: first byte of shared
+    memory that a CTA may use (sm.reserved_shared of the GPU). `passes`: those to run, see `PASSES`; what a kernel computes does not
+    depend on them.
     """
 
     address_of: Callable[[str], int]

@@ -130,8 +130,8 @@ def _shared_memory(kernels: dict[str, Kernel], said: dict[str, Mentions], module
 
 
 def _registers(function: Function) -> int:
-    """32-bit registers that a thread needs in this function: the most that are live at once. ptxas keeps values that are the same for all lanes in
-    uniform registers when these save occupancy, so only more than `FREE_REGISTERS` of the others count beyond that number.
+    """32-bit registers that a thread needs in this function: the most that are live at once. ptxas keeps values that are the same for all
+    lanes in uniform registers when these save occupancy, so only more than `FREE_REGISTERS` of the others count beyond that number.
     """
     live = liveness(function)
     everything = pressure(function, live)
@@ -148,4 +148,3 @@ def _deepest(order: list[str], callees: dict[str, list[str]], frames: dict[str, 
         stack[name] = frames[name].bytes + max((stack[c] for c in callees[name]), default=0)
         needs[name] = registers[name] + max((needs[c] for c in callees[name]), default=0)
     return stack[order[0]], max(MIN_REGISTERS, needs[order[0]])
-

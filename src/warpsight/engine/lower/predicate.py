@@ -1,4 +1,6 @@
-"""Short branches become guards: lanes that would branch around a few instructions skip them, and branches to a return become guarded returns."""
+"""Short branches become guards: lanes that would branch around a few instructions skip them, and branches to a return become guarded
+returns.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Timing entries of a function's operations: each instruction's own, changed where ptxas makes fewer instructions of several.
 
-An operation that becomes part of another costs nothing (entry "") and hands the registers it reads to that one (`through`). Patterns as ptxas 13.0
--arch=sm_90 makes them (measured by disassembly).
+An operation that becomes part of another costs nothing (entry "") and hands the registers it reads to that one (`through`). Patterns
+as ptxas 13.0 -arch=sm_90 makes them (measured by disassembly).
 """
 
 from __future__ import annotations
@@ -118,7 +118,12 @@ def _sum_of_three(j: _Joiner, op: Op, place: Place) -> bool:
     literals = sum(isinstance(s, Imm) for s in op.src)
 
     def accepts(reader: Op) -> bool:
-        return reader.entry == "iadd3" and reader.opcode in ("add", "sub") and not reader.through and literals + sum(isinstance(s, Imm) for s in reader.src) < 2
+        return (
+            reader.entry == "iadd3"
+            and reader.opcode in ("add", "sub")
+            and not reader.through
+            and literals + sum(isinstance(s, Imm) for s in reader.src) < 2
+        )
 
     return j.fold(op, j.joins(op, place, accepts, single=op.opcode != "neg"))
 
@@ -173,7 +178,15 @@ def _extremum(j: _Joiner, op: Op, place: Place) -> bool:
     if op.through or op.guard is not None:
         return False
     if op.entry == "vimnmx":
-        return j.fold(op, j.joins(op, place, lambda r: r.entry == "vimnmx" and (r.opcode, r.modifiers) == (op.opcode, op.modifiers) and not r.through, single=True))
+        return j.fold(
+            op,
+            j.joins(
+                op,
+                place,
+                lambda r: r.entry == "vimnmx" and (r.opcode, r.modifiers) == (op.opcode, op.modifiers) and not r.through,
+                single=True,
+            ),
+        )
     if op.entry == "iadd3" and op.opcode == "add":
         return j.fold(op, j.joins(op, place, lambda r: r.entry == "vimnmx" and r.modifiers == ("s32",) and not r.through, single=True))
     return False
@@ -189,7 +202,17 @@ def _shifted_sum(j: _Joiner, op: Op, place: Place) -> bool:
     return j.fold(op, readers)
 
 
-_RULES: tuple[Rule, ...] = (_narrow_product, _extremum, _shifted_sum, _sum_of_three, _scaled_sum, _extended_sum, _float_sign, _predicate_not, _test_of_bits)
+_RULES: tuple[Rule, ...] = (
+    _narrow_product,
+    _extremum,
+    _shifted_sum,
+    _sum_of_three,
+    _scaled_sum,
+    _extended_sum,
+    _float_sign,
+    _predicate_not,
+    _test_of_bits,
+)
 
 
 def _add_prologue(function: Function) -> None:

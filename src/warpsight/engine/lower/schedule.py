@@ -1,7 +1,7 @@
 """The order of operations inside a block: long latencies first, as far as registers allow.
 
-List scheduling on the dependences of each stretch between operations that order everything (barriers, fences, calls, exits, ...). Loads may pass
-other loads, and stores to places that are certainly different; nothing passes an atomic or ordered access of its space.
+List scheduling on the dependences of each stretch between operations that order everything (barriers, fences, calls, exits, ...). Loads
+may pass other loads, and stores to places that are certainly different; nothing passes an atomic or ordered access of its space.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from .liveness import Liveness, UnitCount, liveness, pressure
 
 # Cycles that the scheduler expects of an operation; a compiler's guesses, not the model's latencies.
 _ALU, _EXPECTED = 4, {
-    "imad_wide": 5, "imad_hi": 5, "mufu": 18, "popc": 14, "flo": 14, "brev": 14, "f2i": 16, "i2f": 16, "frnd": 16, "f2f64": 16, "s2r": 20, "ldc": 20,
-    "dadd": 8, "dmul": 8, "dfma": 8, "dsetp": 8, "shfl": 24, "lds": 24, "ldg": 200, "ldl": 200, "ld": 200, "atoms": 40, "atomg": 200, "redux": 20,
-    "isetp": 8, "fsetp": 8,
+    "imad_wide": 5, "imad_hi": 5, "mufu": 18, "popc": 14, "flo": 14, "brev": 14, "f2i": 16, "i2f": 16, "frnd": 16, "f2f64": 16, "s2r": 20,
+    "ldc": 20,
+    "dadd": 8, "dmul": 8, "dfma": 8, "dsetp": 8, "shfl": 24, "lds": 24, "ldg": 200, "ldl": 200, "ld": 200, "atoms": 40, "atomg": 200,
+    "redux": 20, "isetp": 8, "fsetp": 8,
 }  # fmt: skip
 FREE_REGISTERS = 32  # a thread may hold on any occupancy: 65536 / 2048
 _ALLOCATION = 8  # registers come in multiples of this
@@ -78,7 +79,9 @@ def expected_latency(op: Op) -> int:
     names = classes(op.entry or "")
     if not names:
         return 0
-    return len(names) - 1 + (_EXPECTED.get(names[-1], _ALU) if "chain" not in (op.entry or "") else sum(_EXPECTED.get(n, _ALU) for n in names))
+    return (
+        len(names) - 1 + (_EXPECTED.get(names[-1], _ALU) if "chain" not in (op.entry or "") else sum(_EXPECTED.get(n, _ALU) for n in names))
+    )
 
 
 @dataclass(slots=True)
@@ -139,7 +142,9 @@ class _Region:
                 last_sync = i
 
     def order(self) -> list[Op]:
-        """Picks, of the operations whose inputs are there, the one with the longest way to the end; when registers are short, one that frees some."""
+        """Picks, of the operations whose inputs are there, the one with the longest way to the end; when registers are short, one that
+        frees some.
+        """
         size = {name: units(type) for name, type in self.live.types.items()}
         left: dict[str, int] = {}
         for node in self.nodes:

@@ -1,7 +1,7 @@
 """Moves, constants and addresses: what an assembler works out before it chooses instructions.
 
-copy propagation, constant folding, address folding (`add` into `[base+offset]`), common subexpressions, dead code. Values are followed through
-registers written once and, inside a block, through any.
+Copy propagation, constant folding, address folding (`add` into `[base+offset]`), common subexpressions, dead code. Values are followed
+through registers written once and, inside a block, through any.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _share(function: Function) -> bool:
     changed = False
     for block in function.blocks:
         for op in block.ops:
-            if not op.plain or op.opcode == "mov" and not isinstance(op.src[0], Special) or len(op.dst) != 1:
+            if not op.plain or (op.opcode == "mov" and not isinstance(op.src[0], Special)) or len(op.dst) != 1:
                 continue
             result = op.dst[0]
             if not isinstance(result, Reg) or result.name not in defs.once or not all(_is_stable(defs, s) for s in op.src):
@@ -226,7 +226,8 @@ def _without_result(op: Op) -> bool:
     if operation is None:
         return False
     base, offset = op.src[0], op.src[1]
-    address = Mem(base if isinstance(base, Reg) else None, int(offset.value))  # type: ignore[union-attr,arg-type]  # an address has a literal offset
+    assert isinstance(offset, Imm), "an address has a literal offset"
+    address = Mem(base if isinstance(base, Reg) else None, int(offset.value))
     op.reform("red", op.modifiers, [], [address, *op.src[2:]])
     op.src[:2] = [base, offset]
     return True

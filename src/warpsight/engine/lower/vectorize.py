@@ -71,7 +71,9 @@ class Alignment:
 
 
 def _groups(block: Block, defs: Definitions) -> list[list[int]]:
-    """Positions of plain 32-bit loads from one base between which nothing writes shared memory; each could stand where the first one does."""
+    """Positions of plain 32-bit loads from one base between which nothing writes shared memory; each could stand where the first one
+    does.
+    """
     open_groups: dict[tuple[object, ...], list[int]] = {}
     done: list[list[int]] = []
     for position, op in enumerate(block.ops):
@@ -81,7 +83,13 @@ def _groups(block: Block, defs: Definitions) -> list[list[int]]:
             done += open_groups.values()
             open_groups = {}
             continue
-        if memory is None or op.opcode != "ld" or len(op.modifiers) != 2 or not op.modifiers[0].startswith("shared") or op.modifiers[1] not in _TYPES:
+        if (
+            memory is None
+            or op.opcode != "ld"
+            or len(op.modifiers) != 2
+            or not op.modifiers[0].startswith("shared")
+            or op.modifiers[1] not in _TYPES
+        ):
             continue
         base, result = op.src[0], op.dst[0]
         if not isinstance(result, Reg) or (op.guard is None and result.name not in defs.once):
@@ -99,7 +107,9 @@ def _groups(block: Block, defs: Definitions) -> list[list[int]]:
 
 
 def _can_move(block: Block, defs: Definitions, first: int, position: int) -> bool:
-    """Whether the load at `position` reads the same address at `first`, and nothing between needs its register's old value or its guard's new one."""
+    """Whether the load at `position` reads the same address at `first`, and nothing between needs its register's old value or its guard's
+    new one.
+    """
     op = block.ops[position]
     moved = set(op.defs())
     sources = [*op.src, *([op.guard.reg] if op.guard else [])]
@@ -113,12 +123,12 @@ def _join(block: Block, group: list[int], alignment: Alignment) -> None:
     by_offset = {int(op.src[1].value): op for op in (block.ops[p] for p in group) if isinstance(op.src[1], Imm)}
     if len(by_offset) != len(group):
         return
-    base = alignment.of(block.ops[group[0]].src[0])
-    start = int(block.ops[group[0]].src[0].value) if isinstance(block.ops[group[0]].src[0], Imm) else 0  # type: ignore[union-attr,arg-type]
+    base = block.ops[group[0]].src[0]
+    start = int(base.value) if isinstance(base, Imm) else 0
     gone: set[Op] = set()
     places = {block.ops[p]: p for p in group}
     for count in (4, 2):
-        if not isinstance(block.ops[group[0]].src[0], Imm) and 1 << base < count * _WORD:
+        if not isinstance(base, Imm) and 1 << alignment.of(base) < count * _WORD:
             continue
         for offset in sorted(by_offset):
             ops = [by_offset.get(offset + i * _WORD) for i in range(count)]

@@ -1,9 +1,9 @@
 """What an instruction costs: PTX forms to timing entries, after what ptxas 13.0 makes of them for sm_90.
 
-An entry is a sequence of operation classes (docs/architecture.md, "Timing of an instruction"); the classes are the rows `[op.NAME]` of a GPU file. `+`
-joins classes that issue one behind the other, `3*ffma` repeats one, `chain(...)` around an entry says that each class waits for the one before,
-"" is an instruction that hardware does not execute. Every sequence is what ptxas 13.0.88 -arch=sm_90 emits for a kernel with that one instruction
-(measured by disassembly); slow paths that ordinary operands do not take are left out.
+An entry is a sequence of operation classes (docs/architecture.md, "Timing of an instruction"); the classes are the rows `[op.NAME]` of
+a GPU file. `+` joins classes that issue one behind the other, `3*ffma` repeats one, `chain(...)` says that each class waits for the one
+before, "" is an instruction that hardware does not execute. Every sequence is what ptxas 13.0.88 -arch=sm_90 emits for a kernel with
+that one instruction (measured by disassembly); slow paths that ordinary operands do not take are left out.
 """
 
 from __future__ import annotations
@@ -56,11 +56,13 @@ for _opcode, _like in (("max", "min"), ("or", "and"), ("xor", "and"), ("shr", "s
 _NARROW = {"mul": "chain(prmt+imad)+prmt", "mad": "chain(prmt+imad)+2*prmt", "sub": "chain(prmt+iadd3)", "sad": "chain(prmt+vabsdiff)+prmt"}
 
 _FIXED: dict[str, str] = {
-    "lop3": "lop3", "shf": "shf", "prmt": "prmt", "bmsk": "bmsk", "szext": "sgxt", "dp4a": "idp", "dp2a": "idp", "mul24": "chain(sgxt+imad)+sgxt",
-    "mad24": "chain(sgxt+imad)+sgxt", "fns": "chain(shf+lop3+4*popc+5*isetp+8*iadd3+3*sel+5*shf+4*sgxt)", "isspacep": "qspc", "createpolicy": "mov",
-    "shfl": "shfl", "vote": "vote", "activemask": "vote", "elect": "chain(elect+mov)", "redux": "chain(redux+mov)", "barrier": "bar",
-    "bra": "bra", "brx": "chain(ldc+brx)", "call": "call", "ret": "ret", "exit": "exit", "trap": "bpt", "brkpt": "bpt", "nanosleep": "nanosleep",
-    "pmevent": "nop", "griddepcontrol": "nop", "prefetch": "cctl", "prefetchu": "cctl", "discard": "cctl", "applypriority": "cctl", "ldu": "ldg",
+    "lop3": "lop3", "shf": "shf", "prmt": "prmt", "bmsk": "bmsk", "szext": "sgxt", "dp4a": "idp", "dp2a": "idp",
+    "mul24": "chain(sgxt+imad)+sgxt", "mad24": "chain(sgxt+imad)+sgxt",
+    "fns": "chain(shf+lop3+4*popc+5*isetp+8*iadd3+3*sel+5*shf+4*sgxt)", "isspacep": "qspc", "createpolicy": "mov", "shfl": "shfl",
+    "vote": "vote", "activemask": "vote", "elect": "chain(elect+mov)", "redux": "chain(redux+mov)", "barrier": "bar",
+    "bra": "bra", "brx": "chain(ldc+brx)", "call": "call", "ret": "ret", "exit": "exit", "trap": "bpt", "brkpt": "bpt",
+    "nanosleep": "nanosleep", "pmevent": "nop", "griddepcontrol": "nop", "prefetch": "cctl", "prefetchu": "cctl",
+    "discard": "cctl", "applypriority": "cctl",
 }  # fmt: skip
 
 # Functions of one float: with .ftz; without, where subnormals are scaled before and after.
@@ -86,14 +88,18 @@ _DIV_RN64 = "chain(mufu+7*dfma+dmul)+3*mov+2*fsetp+ffma+bra"
 _DIVIDE = {
     ("div", "u32"): "chain(i2f+mufu+iadd3+f2i+iadd3+imad+imad_hi+imad_hi+imad+isetp+iadd3+isetp+iadd3)+iadd3+isetp+lop3+mov",
     ("rem", "u32"): "chain(i2f+mufu+iadd3+f2i+mov+imad+imad_hi+imad_hi+imad+isetp+iadd3+isetp+iadd3)+mov+isetp+lop3",
-    ("div", "s32"): "chain(iabs+i2f+mufu+iadd3+f2i+mov+imad+imad_hi+imad_hi+imad+isetp+iadd3+isetp+iadd3+iadd3)+2*iabs+2*mov+2*lop3+2*isetp+iadd3",
+    ("div", "s32"):
+    "chain(iabs+i2f+mufu+iadd3+f2i+mov+imad+imad_hi+imad_hi+imad+isetp+iadd3+isetp+iadd3+iadd3)+2*iabs+2*mov+2*lop3+2*isetp+iadd3",
     ("rem", "s32"): "chain(iabs+i2f+mufu+iadd3+f2i+mov+imad+imad_hi+imad_hi+imad+isetp+iadd3+isetp+iadd3+iadd3)+2*iabs+2*mov+lop3+2*isetp",
     ("div", "64"): "call+chain(i2f+mufu+iadd3+f2i+20*imad_wide+17*iadd3+6*isetp+8*sel)+11*imad+3*mov+ret",
     ("rem", "64"): "call+chain(i2f+mufu+iadd3+f2i+19*imad_wide+14*iadd3+6*isetp+6*sel)+11*imad+5*mov+ret",
     ("div", "16"): "call+chain(i2f+mufu+fmul+f2i)+4*prmt+lop3+mov+ret",
     ("rem", "16"): "call+chain(i2f+mufu+fmul+f2i+imad)+4*prmt+lop3+mov+ret",
 }  # fmt: skip
-_MUL_HI64 = {"u": "3*imad_wide+chain(iadd3_x+iadd3+imad_wide)+mov", "s": "3*imad_wide+chain(3*iadd3+iadd3_x+imad_wide)+2*isetp+2*iadd3_x+4*sel"}
+_MUL_HI64 = {
+    "u": "3*imad_wide+chain(iadd3_x+iadd3+imad_wide)+mov",
+    "s": "3*imad_wide+chain(3*iadd3+iadd3_x+imad_wide)+2*isetp+2*iadd3_x+4*sel",
+}
 
 # Special registers: read through the special-register bus, from the constant bank of the launch, or from a counter (CS2R).
 _CONSTANT_SPECIALS = ("%ntid", "%nctaid", "%nsmid", "%nwarpid", "%dynamic_smem_size", "%total_smem_size", "%aggr_smem_size", "%envreg")
@@ -172,7 +178,13 @@ def _division(opcode: str) -> Rule:
 
 
 def _float_function(opcode: str) -> Rule:
-    rounded = {("rcp", "f32"): _RCP_RN, ("sqrt", "f32"): _SQRT_RN, ("rcp", "f64"): _RCP_RN64, ("sqrt", "f64"): _SQRT_RN64, ("rsqrt", "f64"): _RSQRT64}
+    rounded = {
+        ("rcp", "f32"): _RCP_RN,
+        ("sqrt", "f32"): _SQRT_RN,
+        ("rcp", "f64"): _RCP_RN64,
+        ("sqrt", "f64"): _SQRT_RN64,
+        ("rsqrt", "f64"): _RSQRT64,
+    }
 
     def rule(modifiers: Modifiers, form: str) -> str:
         type = modifiers[-1]
@@ -318,9 +330,9 @@ def _logic(opcode: str) -> Rule:
 
 
 _RULES: dict[str, Rule] = {
-    "mul": _multiply("mul"), "mad": _multiply("mad"), "madc": _multiply("madc"), "div": _division("div"), "rem": _division("rem"), "cvt": _cvt,
-    "ld": _memory("ld"), "st": _memory("st"), "atom": _atomic("atom"), "red": _atomic("red"), "match": _match, "membar": _fence, "fence": _fence,
-    "bar": _bar, "cvta": _cvta, "mov": _mov,
+    "mul": _multiply("mul"), "mad": _multiply("mad"), "madc": _multiply("madc"), "div": _division("div"), "rem": _division("rem"),
+    "cvt": _cvt, "ld": _memory("ld"), "st": _memory("st"), "atom": _atomic("atom"), "red": _atomic("red"), "match": _match,
+    "membar": _fence, "fence": _fence, "bar": _bar, "cvta": _cvta, "mov": _mov,
     **{name: _float_function(name) for name in _FLOAT_FUNCTIONS},
     **{name: _logic(name) for name in ("and", "or", "xor", "not")},
 }  # fmt: skip

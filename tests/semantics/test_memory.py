@@ -155,3 +155,36 @@ def test_a_refused_access_touches_nothing(bench: Bench) -> None:
         assert outcome.faulted and outcome.memory == bench.fill.tobytes(), name
     misaligned = np.full(LANES, bench.address + 2, np.uint64)
     assert run(bench, "atom.global.add.u32", misaligned, np.ones(LANES, np.uint32)).faulted
+
+
+def test_the_end_of_an_allocation(bench: Bench) -> None:
+    """The last stretch that fits is written; one that runs 4 bytes over is refused as a whole, scattered lanes likewise."""
+    values = np.arange(LANES, dtype=np.uint32)
+    end = bench.address + GLOBAL_BYTES
+    fits = run(bench, "st.global.b32", np.uint64(end - 128) + 4 * np.arange(LANES, dtype=np.uint64), values)
+    assert not fits.faulted and words(fits.memory, "u4")[-LANES:] == values.tolist()
+    over = np.uint64(end - 124) + 4 * np.arange(LANES, dtype=np.uint64)
+    for addresses in (over, over[::-1].copy()):
+        outcome = run(bench, "st.global.b32", addresses, values)
+        assert outcome.faulted and outcome.memory == bench.fill.tobytes()
+        assert not run(bench, "st.global.b32", addresses, values, mask=0x7FFFFFFF if addresses is over else 0xFFFFFFFE).faulted
+    assert run(bench, "ld.global.b32", np.full(LANES, end, np.uint64)).faulted
+
+
+def test_lanes_in_two_allocations(bench: Bench) -> None:
+    other = bench.memory.allocate(256)
+    bench.memory.write(other, np.full(256, 0xAB, np.uint8))
+    addresses = np.where(np.arange(LANES) % 2 == 0, bench.address, other).astype(np.uint64) + np.uint64(8)
+    outcome = run(bench, "ld.global.b32", addresses)
+    bench.memory.release(other)
+    assert lanes(outcome, 0, "u4") == [words(bench.fill.tobytes(), "u4")[2], 0xABABABAB] * 16
+
+
+def test_scattered_stores_keep_lanes_and_elements_apart(bench: Bench) -> None:
+    values = [np.arange(LANES, dtype=np.uint32) + 100 * k for k in range(1, 5)]
+    order = np.random.default_rng(3).permutation(LANES)
+    outcome = run(bench, "st.global.v4.b32", np.uint64(bench.address) + 16 * order.astype(np.uint64), *values, mask=0xFFFFFFFE)
+    got = np.frombuffer(outcome.memory, np.uint32)[: 4 * LANES].reshape(LANES, 4)
+    want = np.frombuffer(bench.fill.tobytes(), np.uint32)[: 4 * LANES].reshape(LANES, 4).copy()
+    want[order[1:]] = np.stack(values, 1)[1:]
+    assert np.array_equal(got, want)

@@ -82,8 +82,8 @@ def test_contents_stay_from_launch_to_launch() -> None:
     assert bench.run([BASE], cache_op=CG)["cycles"] < cold
 
 
-# The H200 model against the H200: chase.csv, dram_l2_bandwidth.csv, dram_stride.csv. 132 SMs with 32 warps each run a grid-stride loop, with
-# CTAs dealt to GPCs in turn as the hardware does.
+# The H200 model against the H200: chase.csv, dram_l2_bandwidth.csv, dram_stride.csv. 132 SMs with 32 warps each run a grid-stride loop,
+# with CTAs dealt to GPCs in turn as the hardware does.
 
 
 @pytest.fixture(scope="module")

@@ -51,9 +51,9 @@ L2::L2(const Config& config, CounterRegistry& counters, const Topology& topology
   for (uint32_t i = 0; i < links_.size(); ++i) counters.add("lts__link_busy_ticks", "noc", i, &links_[i].busy);
 }
 
-void L2::request(const MemRequest& request, Tick at) {
+uint32_t L2::admit(const MemRequest& request, Tick at) {
   const uint32_t slice = slice_in(partition_of_sm_[request.sm], request.line);
-  client_.later(at, L2Event::Arrive, jobs_.take({request, at, slice, slice, kNone, kNone, 0, false, false}));
+  return jobs_.take({request, at, slice, slice, kNone, kNone, 0, false, false});
 }
 
 void L2::handle(L2Event event, uint32_t index) {

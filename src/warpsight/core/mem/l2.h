@@ -43,7 +43,8 @@ class L2 {
  public:
   L2(const Config& config, CounterRegistry& counters, const Topology& topology, const AddressMap& map, L2Client& client);
 
-  void request(const MemRequest& request, Tick at);  // reaches the SM's slice at `at`
+  uint32_t admit(const MemRequest& request, Tick at);  // a job for the SM's slice, handled when the caller posts L2Event::Arrive for it
+  L2Job& job(uint32_t index) { return jobs_[index]; }
   void handle(L2Event event, uint32_t job);
   void fill(uint32_t slice, uint32_t slot, uint8_t sectors, Tick at);  // data has come; a slot that waits keeps its line
   void flush();

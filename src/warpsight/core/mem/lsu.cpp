@@ -280,7 +280,7 @@ bool Lsu::serve_constant(uint32_t index, uint64_t address, Cycle at) {  // again
   if (found.blocked) return false;
   ++accesses_[index].waits;
   LinePart part{address / kLineBytes * kLineBytes, found.request, 0, 0, 0, {0, 0}};
-  if (found.request) send(at, part, found.request, MemoryOp::Load, token(Reply::Constant, part.line));
+  if (found.request) send(at + const_miss_latency_, part, found.request, MemoryOp::Load, token(Reply::Constant, part.line));
   return true;
 }
 

@@ -15,7 +15,14 @@ GpuMemory::GpuMemory(const Config& config, CounterRegistry& counters, const Topo
 
 Cycle GpuMemory::can_send(Cycle now, uint16_t sm) { return std::max(now, cycle_after(noc_.injection_free(sm))); }
 
-void GpuMemory::send(Cycle now, const MemRequest& request) { l2_.request(request, noc_.request(ticks(now), request.sm, request.payload)); }
+// SMs send for times a little ahead, one SM after the other: what they share is only taken when its time comes.
+void GpuMemory::send(Cycle now, const MemRequest& request) {
+  const Tick leaves = noc_.leave(ticks(now), request.sm, request.payload);
+  const uint32_t job = l2_.admit(request, leaves);
+  if (!noc_.takes_no_time(request.payload)) return post(leaves, kRequest, job);
+  l2_.job(job).at += noc_.request_latency();
+  post(l2_.job(job).at, kL2Arrive, job);
+}
 
 void GpuMemory::later(Tick at, L2Event event, uint32_t job) { post(at, event == L2Event::Arrive ? kL2Arrive : kL2PeerFill, job); }
 
@@ -62,6 +69,9 @@ void GpuMemory::step_channel(uint32_t index, Cycle cycle) {
 // Thousands of requests are on their way at a time; without hints most events would wait for the host's memory.
 void GpuMemory::prefetch(const Event& event, bool near) const {
   switch (static_cast<Kind>(event.kind)) {
+    case kRequest:
+      if (!near) l2_.prefetch(event.index);
+      break;
     case kL2Arrive:
     case kL2PeerFill:
       if (near)
@@ -88,6 +98,11 @@ void GpuMemory::prefetch(const Event& event, bool near) const {
 void GpuMemory::run(Cycle now, ReplySink& sink) {
   const auto handle = [&](const Event& event, Cycle cycle) {
     switch (static_cast<Kind>(event.kind)) {
+      case kRequest: {
+        L2Job& job = l2_.job(event.index);
+        job.at = noc_.request(job.at, job.request.sm, job.request.payload);
+        return post(job.at, kL2Arrive, event.index);
+      }
       case kL2Arrive:
         return l2_.handle(L2Event::Arrive, event.index);
       case kL2PeerFill:

@@ -22,7 +22,7 @@ class GpuMemory final : public MemorySystem, private L2Client {
   void reset() override;
 
  private:
-  enum Kind : uint32_t { kL2Arrive, kL2PeerFill, kRespond, kDeliver, kDramStep, kDramData };
+  enum Kind : uint32_t { kRequest, kL2Arrive, kL2PeerFill, kRespond, kDeliver, kDramStep, kDramData };
   struct Response {
     MemReply reply;
     Tick at;  // at the GPC's port

@@ -23,10 +23,10 @@ Noc::Noc(const Config& config, CounterRegistry& counters, const Topology& topolo
   }
 }
 
+Tick Noc::leave(Tick at, uint16_t sm, uint32_t bytes) { return sms_[sm].out.take(at, out_.time(bytes + header_bytes_)); }
+
 Tick Noc::request(Tick at, uint16_t sm, uint32_t bytes) {
-  bytes += header_bytes_;
-  const Tick leaves = sms_[sm].out.take(at, out_.time(bytes));
-  return gpcs_[gpc_of_sm_[sm]].out.take(leaves, gpc_out_.time(bytes)) + request_latency_;
+  return gpcs_[gpc_of_sm_[sm]].out.take(at, gpc_out_.time(bytes + header_bytes_)) + request_latency_;
 }
 
 Tick Noc::response(Tick at, uint16_t sm, uint32_t bytes) {

@@ -14,7 +14,12 @@ class Noc {
  public:
   Noc(const Config& config, CounterRegistry& counters, const Topology& topology);
 
-  Tick request(Tick at, uint16_t sm, uint32_t bytes);   // payload bytes towards L2 (a header comes on top); when it is at the slice
+  // Towards L2, payload bytes (a header comes on top): when the message leaves the SM; of one that is at the GPC's port at `at`: when it is
+  // at the slice.
+  Tick leave(Tick at, uint16_t sm, uint32_t bytes);
+  Tick request(Tick at, uint16_t sm, uint32_t bytes);
+  bool takes_no_time(uint32_t bytes) const { return bytes + header_bytes_ == 0; }  // a request without payload or header waits for no port
+  Tick request_latency() const { return request_latency_; }
   Tick response(Tick at, uint16_t sm, uint32_t bytes);  // of one that is at the GPC's port at `at`: when its last byte is at the SM
   Tick response_time(uint32_t bytes) const { return in_.time(bytes); }  // that response() takes when no port is busy
   Tick response_latency() const { return response_latency_; }

@@ -58,9 +58,9 @@ struct LoadStoreUnit {
       uint32_t bytes) = 0;                    // shared memory that the kernel's resident CTAs use; L1 gets the rest (launch time only)
   virtual void set_line_counts(bool on) = 0;  // whether LsuClient::line_counts is called
   virtual void preload_constants(uint64_t first, uint64_t bytes) = 0;  // start of a kernel: its parameters are in the second constant level
-  virtual void invalidate_l1() = 0;           // start of a kernel: L1 is not coherent
-  virtual void flush() = 0;                   // cold caches: everything invalid
-  virtual void reset() = 0;                   // after an aborted launch: drop whatever is on its way, keep cache contents
+  virtual void invalidate_l1() = 0;                                    // start of a kernel: L1 is not coherent
+  virtual void flush() = 0;                                            // cold caches: everything invalid
+  virtual void reset() = 0;  // after an aborted launch: drop whatever is on its way, keep cache contents
 };
 
 enum class MemSource : uint8_t { L1 = 0, InstructionCache = 1, ConstantCache = 2 };

@@ -43,7 +43,10 @@ class Device:
             raise InputError(f"interpreter must be 'llvm' or 'numpy', got {interpreter!r}")
         self.model: GpuModel = load_gpu(gpu, overrides)
         self.timing, self.interpreter = timing, interpreter
-        self.memory: Any = _core.Memory(self.model.integer("device.memory_bytes"))
+        try:
+            self.memory: Any = _core.Memory(self.model.integer("device.memory_bytes"))
+        except RuntimeError as error:
+            raise InputError(f"{error}; a smaller device.memory_bytes may do") from error
         self.timing_core: Any = None  # made by the first timed launch (engine/launch.py); keeps its caches' contents between launches
 
     @property

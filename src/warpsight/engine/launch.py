@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,14 +42,16 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A kernel ready to run on one device. `program` is a _core.Program, `interpret` executes its records when it has no compiled
-    handlers.
+    """A kernel ready to run on one device. `program` is a _core.Program, `interpret` executes its records when it has no handlers.
+
+    `fits`: (CTAs an SM holds, what bounds them) by (threads of a CTA, dynamic shared memory), filled as launches ask.
     """
 
     image: ProgramImage
     program: Any
     interpret: Callable[..., None] | None
     resources: Resources
+    fits: dict[tuple[int, int], tuple[int, str]] = field(default_factory=dict)
 
 
 def prepare(module: Module, entry: ir.Kernel) -> Prepared:
@@ -106,7 +108,10 @@ class _Run:
         self.device, self.entry, self.prepared, self.options = module.device, entry, prepared, options
         self.grid, self.block = grid, block
         threads = threads_of(block)
-        self.ctas_per_sm, self.limit = _core.occupancy(self.device.model.flat(), prepared.program, threads, options.shared)
+        shape = threads, options.shared
+        if shape not in prepared.fits:
+            prepared.fits[shape] = _core.occupancy(self.device.model.flat(), prepared.program, *shape)
+        self.ctas_per_sm, self.limit = prepared.fits[shape]
         if not self.ctas_per_sm:
             gpu = self.device.name
             raise LaunchError(f"kernel '{entry.name}': no SM of {gpu} can hold a block of {threads} threads, for lack of {self.limit}")

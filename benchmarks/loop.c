@@ -9,9 +9,10 @@ enum { kLanes = 32, kRows = 32, kBatch = 1 << 20 };  // three arrays of 4 KiB
 
 static float value[kRows][kLanes], factor[kRows][kLanes], addend[kRows][kLanes];
 
+// CPU time, as the cases are timed: what else the host does is not counted.
 static double now(void) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -91,12 +89,6 @@ class GpuModel:
             if section.many:
                 out[section.name] = self.names(section.name)
         return out
-
-    @property
-    def digest(self) -> str:
-        """Identifies the values (not the file's layout), for caches."""
-        text = json.dumps({key: entry.value for key, entry in self.entries.items()}, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def gpu_names() -> list[str]:

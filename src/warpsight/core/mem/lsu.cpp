@@ -47,8 +47,6 @@ Lsu::Lsu(const Config& config, CounterRegistry& counters, uint16_t sm, MemorySys
       l1_latency_(static_cast<uint32_t>(config.u("l1.latency"))),
       l1_miss_latency_(static_cast<uint32_t>(config.u("l1.miss_latency"))),
       l1_fill_latency_(static_cast<uint32_t>(config.u("l1.fill_latency"))),
-      const_latency_(static_cast<uint32_t>(config.u("const.latency"))),
-      const_second_latency_(static_cast<uint32_t>(config.u("const.second_latency"))),
       const_miss_latency_(static_cast<uint32_t>(config.u("const.miss_latency"))),
       storage_bytes_(config.u("l1.bytes")),
       sm_(sm),
@@ -151,11 +149,9 @@ void Lsu::issue_constant(Cycle now, const WarpAccess& access) {
   const uint32_t index = accesses_.take({access.token, access.group, 0, start, access.space, access.op, false, true});
   uint32_t first_level = 0;
   for (uint32_t i = 0; i < n; ++i) {
-    accesses_[index].earliest = std::max(accesses_[index].earliest, start + i + const_latency_);
-    const auto found = constants_.load(words[i], index);
-    if (found.level == ConstantCache::Level::First) ++first_level;
-    if (found.level == ConstantCache::Level::Second)
-      accesses_[index].earliest = std::max(accesses_[index].earliest, start + i + const_second_latency_);
+    const auto found = constants_.load(words[i], index, start + i);
+    first_level += found.level == ConstantCache::Level::First;
+    accesses_[index].earliest = std::max(accesses_[index].earliest, found.ready);
     if (found.level == ConstantCache::Level::Memory) {
       if (found.blocked) {
         blocked_.push_back({index, {words[i], 0, 0, 0, 0, {0, 0}}});
@@ -173,17 +169,19 @@ void Lsu::issue_constant(Cycle now, const WarpAccess& access) {
   finish_if_done(index, start);
 }
 
-// Wavefront slots of a global or local access: turns of the data banks, lookups of line tags, and for what leaves the SM the width of the
-// way out.
-uint32_t Lsu::slots_for(const WarpAccess& access) const {
-  const uint32_t tags = (coalescer_.size() + tags_per_cycle_ - 1) / tags_per_cycle_;
+// Wavefronts of a global or local access: turns of the data banks, or lookups of line tags.
+uint32_t Lsu::turns_for(const WarpAccess& access) const {
+  return std::max((coalescer_.size() + tags_per_cycle_ - 1) / tags_per_cycle_, wavefronts(access, false));
+}
+
+// Slots of the pipe: wavefronts, and for what leaves the SM the width of the way out.
+uint32_t Lsu::slots_for(const WarpAccess& access, uint32_t turns) const {
   if (is_atomic(access.op)) {
     uint32_t conflict = 1;
     for (uint32_t i = 0; i < coalescer_.size(); ++i) conflict = std::max<uint32_t>(conflict, coalescer_[i].conflict);
     const double pass = std::max(atomic_pass_cycles_, coalescer_.sectors() * atomic_sector_cycles_);
-    return std::max(tags, static_cast<uint32_t>(std::lround(conflict * pass)));
+    return std::max(1u, static_cast<uint32_t>(std::lround(conflict * pass)));
   }
-  const uint32_t turns = std::max(tags, wavefronts(access, false));
   const bool leaves = access.op == MemoryOp::Store && access.space == Space::Global;
   return leaves ? std::max(turns, coalescer_.sectors()) : turns;
 }
@@ -192,13 +190,13 @@ void Lsu::issue_lines(Cycle now, const WarpAccess& access) {
   const bool load = access.op == MemoryOp::Load;
   coalescer_.run(access, !load);
   const uint32_t sectors = coalescer_.sectors();
-  const uint32_t slots = slots_for(access);
+  const uint32_t turns = turns_for(access), slots = slots_for(access, turns);
   const int op = static_cast<int>(access.op);
   ByOp& counters = access.space == Space::Local ? local_ : global_;
   ++counters.requests[op];
   counters.sectors[op] += sectors;
-  wavefronts_ += slots;
-  if (line_counts_) client_.line_counts(access.record, sectors, slots, slots - 1);
+  wavefronts_ += turns;
+  if (line_counts_) client_.line_counts(access.record, sectors, turns, turns - 1);
 
   const Cycle start = dispatch(now, access.subcore, slots);
   const Cycle earliest = start + Cycle{slots - 1} * (load ? subcore_interval_ : 1) + (load ? l1_latency_ : 1);
@@ -275,7 +273,7 @@ bool Lsu::serve_atomic(uint32_t index, const LinePart& part, Cycle at) {
 }
 
 bool Lsu::serve_constant(uint32_t index, uint64_t address, Cycle at) {  // again, after it was blocked
-  const auto found = constants_.load(address, index);
+  const auto found = constants_.load(address, index, at);
   if (found.level != ConstantCache::Level::Memory) return true;
   if (found.blocked) return false;
   ++accesses_[index].waits;
@@ -320,7 +318,7 @@ void Lsu::reply(const MemReply& reply, Cycle now) {
       break;
     }
     case Reply::Constant:
-      constants_.fill(value, reply.sectors, [&](uint32_t access) { arrived(access, ready); });
+      constants_.fill(value, reply.sectors, now, [&](uint32_t access) { arrived(access, ready); });
       break;
     case Reply::Atomic: {
       read_sectors_ += count(reply.sectors), read_bytes_ += count(reply.sectors) * kSectorBytes;

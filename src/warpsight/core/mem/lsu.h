@@ -56,7 +56,8 @@ class Lsu final : public LoadStoreUnit {
   void issue_shared(Cycle now, const WarpAccess& access);
   void issue_constant(Cycle now, const WarpAccess& access);
   void issue_lines(Cycle now, const WarpAccess& access);
-  uint32_t slots_for(const WarpAccess& access) const;
+  uint32_t turns_for(const WarpAccess& access) const;
+  uint32_t slots_for(const WarpAccess& access, uint32_t turns) const;
   bool serve(uint32_t index, const LinePart& part, Cycle at);
   bool serve_load(uint32_t index, const LinePart& part, Cycle at);
   bool serve_store(uint32_t index, const LinePart& part, Cycle at);
@@ -76,7 +77,7 @@ class Lsu final : public LoadStoreUnit {
   double atomic_sector_cycles_, atomic_pass_cycles_;
   uint32_t shared_latency_, shared_atomic_latency_;
   uint32_t l1_latency_, l1_miss_latency_, l1_fill_latency_;
-  uint32_t const_latency_, const_second_latency_, const_miss_latency_;
+  uint32_t const_miss_latency_;
   uint64_t storage_bytes_;
   std::vector<uint64_t> carveouts_;
 

@@ -25,7 +25,7 @@ OPS = {
 
 def config(gpu: str = "mini", ops: dict[str, tuple[str, int, int]] | None = None, **overrides: Any) -> dict[str, Any]:
     """A GPU's flat model with this file's classes. Overrides are keys with __ for the dot: core__memory="fixed"."""
-    flat = dict(load_gpu(gpu).flat())
+    flat = dict(load_gpu(gpu).flat)
     rows = OPS if ops is None else ops
     flat = {key: value for key, value in flat.items() if not key.startswith("op.")}
     flat["op"] = list(rows)

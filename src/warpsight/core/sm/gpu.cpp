@@ -128,8 +128,14 @@ LaunchEnd Gpu::run(Machine& machine, const LaunchOptions& options, Cycle start) 
     now_ = std::max(now_, next);
     const Cycle end = std::min(now_ + window_, sampler_.next());
     memory_->run(end - 1, *this);
+    due_.clear();
     for (auto& sm : sms_) {
-      if (sm->next_event() < end) sm->run(end, done);
+      if (sm->next_event() < end) due_.push_back(sm.get());
+    }
+    for (size_t i = 0; i < due_.size(); ++i) {
+      if (i + 2 < due_.size()) due_[i + 2]->prefetch_slots(end);
+      if (i && i + 1 < due_.size()) due_[i + 1]->prefetch_warps();
+      due_[i]->run(end, done);
     }
     now_ = end;
     if (!done.empty()) refill(done);

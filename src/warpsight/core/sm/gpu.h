@@ -74,6 +74,7 @@ class Gpu final : public ReplySink {
   CtaScheduler scheduler_;
   std::unique_ptr<MemorySystem> memory_;
   std::vector<std::unique_ptr<Sm>> sms_;
+  std::vector<Sm*> due_;                       // of the present window
   Sampler sampler_;
   Cycle window_ = 1;
   Cycle now_ = 1;                              // goes on from launch to launch

@@ -31,28 +31,28 @@ class Scoreboard {
       if (use & kPredicateUse) predicates = std::max<uint32_t>(predicates, (use & ~kPredicateUse) + 1u);
     rows_ = program.stack_bytes / kRowBytes + 2;
     stride_ = 2 * rows_ + predicates;
-    ready_.assign(size_t{slots} * stride_, 0);
-    reads_done_.assign(size_t{slots} * stride_, 0);
+    cells_.assign(size_t{slots} * stride_, Cell{});
   }
 
-  // A warp's part; index() of a use within it.
-  Entry* ready(uint32_t slot) { return ready_.data() + size_t{slot} * stride_; }
-  Cycle* reads_done(uint32_t slot) { return reads_done_.data() + size_t{slot} * stride_; }  // a write must wait for it (operands read late)
+  struct Cell {
+    Entry ready;
+    Cycle reads_done;  // a write must wait for it: memory instructions read late
+  };
+  // A warp's cells; index() of a use within them.
+  Cell* of(uint32_t slot) { return cells_.data() + size_t{slot} * stride_; }
   uint32_t index(uint16_t use, uint32_t frame) const {
     const uint32_t row = frame / kRowBytes;
     return use & kPredicateUse ? rows_ + row + (use & ~uint32_t{kPredicateUse}) : row + use;
   }
 
   void clear(uint32_t slot) {
-    std::fill_n(ready(slot), stride_, 0);
-    std::fill_n(reads_done(slot), stride_, 0);
+    std::fill_n(of(slot), stride_, Cell{});
   }
 
  private:
   static constexpr uint32_t kRowBytes = 128;
   uint32_t rows_ = 0, stride_ = 0;
-  std::vector<Entry> ready_;
-  std::vector<Cycle> reads_done_;
+  std::vector<Cell> cells_;
 };
 
 }  // namespace ws

@@ -2,6 +2,8 @@
 #include "sm/sm.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <stdexcept>
 
 #include "mem/registry.h"
@@ -9,6 +11,9 @@
 
 namespace ws {
 namespace {
+
+constexpr uint32_t kHostLine = 64;   // bytes of a cache line of the host
+constexpr uint32_t kRowBytes = 128;  // of a register row
 
 uint32_t number_of(const Config& config, const std::string& key) { return static_cast<uint32_t>(config.u(key)); }
 
@@ -35,7 +40,8 @@ Sm::Sm(const Config& config, CounterRegistry& counters, const OpTable& table, ui
       fence_after_stores_(number_of(config, "fence.after_stores")),
       lsu_(make_lsu(config, counters, number, memory, *this)),
       icache_(config, counters, number, n_subcores_, memory),
-      shared_unit_free_(table.units().size(), 0) {
+      shared_unit_free_(table.units().size(), 0),
+      due_(n_subcores_, 0) {
   const uint32_t warps = number_of(config, "device.max_threads_per_sm") / number_of(config, "device.warp_size");
   if (n_subcores_ == 0 || warps % n_subcores_) throw std::invalid_argument("sm.subcores must divide the warps of an SM (device.max_threads_per_sm / 32)");
   slots_.resize(warps);
@@ -95,6 +101,43 @@ void Sm::run(Cycle end, std::vector<CtaDone>& done) {
   }
 }
 
+// The data of a launch is far larger than the host's caches, and a window touches a little of each SM's. What the next one will touch is known: the
+// warps that may issue in it, their registers and scoreboard cells. Asked for while the SM before runs, it is there in time.
+void Sm::prefetch_slots(Cycle end) {
+  for (uint32_t i = 0; i < n_subcores_; ++i) {
+    due_[i] = subcores_[i]->due(end);
+    for (uint64_t due = due_[i]; due; due &= due - 1) {
+      const char* w = reinterpret_cast<const char*>(&slots_[static_cast<uint32_t>(std::countr_zero(due)) * n_subcores_ + i]);
+      __builtin_prefetch(w, 1);
+      __builtin_prefetch(w + kHostLine, 1);
+    }
+  }
+}
+
+void Sm::prefetch_warps() {
+  for (uint32_t i = 0; i < n_subcores_; ++i) {
+    for (uint64_t due = due_[i]; due; due &= due - 1) {
+      const uint32_t id = static_cast<uint32_t>(std::countr_zero(due)) * n_subcores_ + i;
+      const WarpSlot& w = slots_[id];
+      __builtin_prefetch(w.split);
+      const char* warp = reinterpret_cast<const char*>(w.warp);
+      __builtin_prefetch(warp + offsetof(Warp, context.clock), 1);
+      __builtin_prefetch(warp + offsetof(Warp, regs), 1);
+      __builtin_prefetch(warp + offsetof(Warp, executed), 1);
+      const Record& r = record(w.record);
+      const uint16_t* use = uses(r);
+      const Scoreboard::Cell* cells = scoreboard_.of(id);
+      for (uint32_t k = 0; k < uint32_t{r.n_reads} + r.n_writes; ++k) {
+        __builtin_prefetch(cells + scoreboard_.index(use[k], w.frame), 1);
+        if (use[k] & kPredicateUse) continue;
+        const uint8_t* row = w.regs + w.frame + use[k] * kRowBytes;
+        __builtin_prefetch(row);
+        __builtin_prefetch(row + kHostLine);
+      }
+    }
+  }
+}
+
 void Sm::deliver_now(const MemReply& reply) {
   if (reply.source == MemSource::InstructionCache) line_arrived(reply.token);
   else lsu_->reply(reply, now_);
@@ -132,6 +175,7 @@ void Sm::launch(uint64_t number) {
     WarpSlot& w = slots_[id];
     w = WarpSlot{};
     w.warp = &warp;
+    w.regs = warp.regs;
     w.cta = index;
     w.state = SlotState::Pending;
     w.accounted = w.base = now_;
@@ -202,13 +246,12 @@ void Sm::complete(uint32_t token, Cycle when) {
   --w.outstanding;
   const Record& r = record(access.record);
   const uint16_t* use = uses(r);
+  Scoreboard::Cell* cells = scoreboard_.of(access.slot);
   if (r.memory_op == MemoryOp::Store || r.memory_op == MemoryOp::Reduction) {
-    Cycle* done = scoreboard_.reads_done(access.slot);
-    for (uint32_t i = 0; i < r.n_reads; ++i) done[scoreboard_.index(use[i], access.frame)] = when;
+    for (uint32_t i = 0; i < r.n_reads; ++i) cells[scoreboard_.index(use[i], access.frame)].reads_done = when;
   } else {
-    Scoreboard::Entry* ready = scoreboard_.ready(access.slot);
     for (uint32_t i = 0; i < r.n_writes; ++i) {
-      Scoreboard::Entry& e = ready[scoreboard_.index(use[r.n_reads + i], access.frame)];
+      Scoreboard::Entry& e = cells[scoreboard_.index(use[r.n_reads + i], access.frame)].ready;
       e = Scoreboard::entry(when, Scoreboard::pipe(e), Scoreboard::reason(e));
     }
   }

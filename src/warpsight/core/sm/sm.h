@@ -52,6 +52,8 @@ class Sm final : public LsuClient {
   // Does everything due before `end`. CTAs that end are appended to `done`.
   void run(Cycle end, std::vector<CtaDone>& done);
   Cycle next_event() const { return next_; }
+  void prefetch_slots(Cycle end);  // into the host's cache, for run(end) to come: first this,
+  void prefetch_warps();           // a while later this
   bool idle() const { return resident_ == 0 && arrivals_.empty(); }
   bool waits_for_memory() const { return accesses_in_flight_ || storing_ || icache_.outstanding(); }
   bool stores_on_their_way() const { return storing_ != 0; }
@@ -156,6 +158,7 @@ class Sm final : public LsuClient {
   std::vector<Inbound> inbox_;
   size_t inbox_head_ = 0;
   std::vector<CtaDone>* done_ = nullptr;
+  std::vector<uint64_t> due_;         // by sub-core: what prefetch_slots() found
 
   Cycle now_ = 0, next_ = kNever;
   Cycle barrier_free_ = 0;

@@ -58,6 +58,15 @@ uint64_t SubCore::take_due(Cycle now) {
   return due;
 }
 
+uint64_t SubCore::due(Cycle end) const {
+  uint64_t slots = ready_;
+  for (Cycle at = next_due(stepped_); at < end; at = next_due(at)) {
+    slots |= ring_[at % kRing];
+    if (at >= stepped_ + kRing) break;
+  }
+  return slots;
+}
+
 // First used place after `now`.
 Cycle SubCore::next_due(Cycle now) const {
   const uint32_t from = (now + 1) % kRing;

@@ -34,6 +34,7 @@ class SubCore {
   // Issues at most one instruction at `now`; returns the next cycle in which there may be something to do, kNever if none is known.
   Cycle step(Cycle now);
   Cycle wake() const { return wake_; }
+  uint64_t due(Cycle end) const;  // slots that may issue before `end`
   void account(Cycle now);  // gives the cycles before `now` of all warps that can issue their reason
   void reset();
 

@@ -67,9 +67,9 @@ bool Sm::run_for_free(uint32_t id, const Record& r, Cycle now) {
   WarpSlot& w = slots_[id];
   const uint32_t frame = w.warp->splits[0].frame;
   Scoreboard::Entry latest = 0;
-  const Scoreboard::Entry* ready = scoreboard_.ready(id);
+  const Scoreboard::Cell* cells = scoreboard_.of(id);
   const uint16_t* use = uses(r);
-  for (uint32_t i = 0; i < uint32_t{r.n_reads} + r.n_writes; ++i) latest = std::max(latest, ready[scoreboard_.index(use[i], frame)]);
+  for (uint32_t i = 0; i < uint32_t{r.n_reads} + r.n_writes; ++i) latest = std::max(latest, cells[scoreboard_.index(use[i], frame)].ready);
   if (Scoreboard::pending(latest)) {
     charge(id, w.base_reason, w.base);
     suspend(id, SlotState::Pending, Scoreboard::reason(latest));
@@ -90,6 +90,8 @@ void Sm::time_next(uint32_t id, const Record& r, Cycle now) {
   w.issue_slot = plan.first;
   w.slots_left = plan.count;
   w.executes = plan.executes;
+  w.split = w.warp->splits.data();
+  w.frame = w.split->frame;
   const OpClass& op = table_.ops()[plans().slot(plan.first).op];
   w.pipe = op.pipe;
   charge(id, w.base_reason, w.base);
@@ -104,9 +106,8 @@ void Sm::time_next(uint32_t id, const Record& r, Cycle now) {
 
 // When all sources are ready, and writing the results changes nothing that earlier instructions still need.
 Sm::Need Sm::operands(uint32_t id, const Record& r, const OpClass& op) {
-  const uint32_t frame = slots_[id].warp->splits[0].frame;
-  const Scoreboard::Entry* ready = scoreboard_.ready(id);
-  const Cycle* reads_done = scoreboard_.reads_done(id);
+  const uint32_t frame = slots_[id].frame;
+  const Scoreboard::Cell* cells = scoreboard_.of(id);
   const uint16_t* use = uses(r);
   const size_t pipes = table_.pipes().size();
   Need need;
@@ -114,19 +115,19 @@ Sm::Need Sm::operands(uint32_t id, const Record& r, const OpClass& op) {
     if (cycle > need.cycle) need.cycle = cycle, need.reason = reason;
   };
   for (uint32_t i = 0; i < r.n_reads; ++i) {
-    const Scoreboard::Entry e = ready[scoreboard_.index(use[i], frame)];
+    const Scoreboard::Entry e = cells[scoreboard_.index(use[i], frame)].ready;
     if (Scoreboard::pending(e)) return {0, Scoreboard::reason(e), true};
     const bool guard = r.guard != kNoGuard && (use[i] & kPredicateUse);
     wait(Scoreboard::cycle(e) + (guard ? guard_ : cross_[Scoreboard::pipe(e) * pipes + op.pipe]), Scoreboard::reason(e));
   }
   for (uint32_t i = 0; i < r.n_writes; ++i) {
-    const uint32_t at = scoreboard_.index(use[r.n_reads + i], frame);
-    const Scoreboard::Entry e = ready[at];
+    const Scoreboard::Cell& cell = cells[scoreboard_.index(use[r.n_reads + i], frame)];
+    const Scoreboard::Entry e = cell.ready;
     if (Scoreboard::pending(e)) return {0, Scoreboard::reason(e), true};
-    if (reads_done[at] == kNever) return {0, Stall::LgThrottle, true};
+    if (cell.reads_done == kNever) return {0, Stall::LgThrottle, true};
     const Cycle written = Scoreboard::cycle(e);
     wait(written > op.latency ? written - op.latency + 1 : 0, Scoreboard::reason(e));
-    wait(reads_done[at], Stall::Wait);
+    wait(cell.reads_done, Stall::Wait);
   }
   return need;
 }
@@ -202,9 +203,9 @@ Sm::Executed Sm::execute(uint32_t subcore, uint32_t local, const OpClass& op, Cy
 }
 
 void Sm::writes_ready(uint32_t id, const Record& r, uint32_t frame, Scoreboard::Entry entry) {
-  Scoreboard::Entry* ready = scoreboard_.ready(id);
+  Scoreboard::Cell* cells = scoreboard_.of(id);
   const uint16_t* write = uses(r) + r.n_reads;
-  for (uint32_t i = 0; i < r.n_writes; ++i) ready[scoreboard_.index(write[i], frame)] = entry;
+  for (uint32_t i = 0; i < r.n_writes; ++i) cells[scoreboard_.index(write[i], frame)].ready = entry;
 }
 
 // Hands the access to the load/store unit. Its token, or kNoToken if its result is known to come at a known time already.
@@ -242,9 +243,9 @@ uint32_t Sm::access(uint32_t id, const Record& r, uint32_t frame, const Step& st
   const Stall reason = far ? Stall::LongScoreboard : declared == Stall::LongScoreboard ? Stall::ShortScoreboard : declared;
   writes_ready(id, r, frame, Scoreboard::entry(Scoreboard::kPendingCycle, op.pipe, reason));
   const bool store = r.memory_op == MemoryOp::Store || r.memory_op == MemoryOp::Reduction;
-  Cycle* reads_done = scoreboard_.reads_done(id);
+  Scoreboard::Cell* cells = scoreboard_.of(id);
   const uint16_t* use = uses(r);
-  for (uint32_t i = 0; i < r.n_reads; ++i) reads_done[scoreboard_.index(use[i], frame)] = store ? kNever : now + late_reads_;
+  for (uint32_t i = 0; i < r.n_reads; ++i) cells[scoreboard_.index(use[i], frame)].reads_done = store ? kNever : now + late_reads_;
 
   lsu_->issue(now, access);
   if (!stores_[id] && !lsu_->drained(id)) stores_[id] = true, ++storing_;

@@ -22,8 +22,11 @@ enum class SlotState : uint8_t {
   Left,       // has exited, others of its CTA have not
 };
 
-struct WarpSlot {
+struct alignas(64) WarpSlot {
   Warp* warp = nullptr;
+  const Split* split = nullptr;  // the warp's first, valid while it waits to issue
+  const uint8_t* regs = nullptr;
+  uint32_t frame = 0;            // of the split
   SlotState state = SlotState::Free;
   uint8_t pipe = 0;          // of the next issue slot
   Stall waits_for = Stall::Wait;  // Pending, Suspended, Fence: the reason

@@ -474,15 +474,38 @@ class LlvmBuilder:
 
     @contextmanager
     def _permitted(self, access: _Access, first: Any, length: Any, miss: Any) -> Iterator[Any]:
-        """Runs the body, which must end in a branch, with the host pointer that ws_row gives; goes on in `miss` otherwise."""
+        """Runs the body, which must end in a branch, with the host pointer of `length` bytes at `first`; goes on in `miss` if not allowed."""
         irb, frame = self.irb, self.frame
-        function = frame.function("ws_row", POINTER, [POINTER, I32, I32, I64, I64, I32])
-        host = irb.call(function, [frame.context, frame.mask, I32(access.descriptor), first, length, I32(int(access.write))])
         hit = irb.append_basic_block("hit")
-        irb.cbranch(irb.icmp_unsigned("!=", irb.ptrtoint(host, I64), I64(0)), hit, miss)
-        irb.position_at_end(hit)
+        if access.space == "shared":
+            inside, host = self._in_shared(access, first, length)
+            irb.cbranch(inside, hit, miss)
+            irb.position_at_end(hit)
+            self._note_access(access)
+        else:
+            function = frame.function("ws_row", POINTER, [POINTER, I32, I32, I64, I64, I32])
+            host = irb.call(function, [frame.context, frame.mask, I32(access.descriptor), first, length, I32(int(access.write))])
+            irb.cbranch(irb.icmp_unsigned("!=", irb.ptrtoint(host, I64), I64(0)), hit, miss)
+            irb.position_at_end(hit)
         yield host
         irb.position_at_end(miss)
+
+    def _in_shared(self, access: _Access, first: Any, length: Any) -> tuple[Any, Any]:
+        """Whether the CTA's shared memory holds `length` bytes at `first`, aligned to the access; and the host pointer."""
+        irb, frame = self.irb, self.frame
+        places = [frame.field(frame.context, frame.layout.fields[f"shared_{name}"][0]) for name in ("host", "lo", "span")]
+        host, (low, span) = irb.load(places[0], typ=POINTER), (irb.load(at, typ=I64) for at in places[1:])
+        start = irb.sub(first, low)
+        fits = irb.and_(irb.icmp_unsigned("<", start, span), irb.icmp_unsigned("<=", irb.add(start, length), span))
+        aligned = irb.icmp_unsigned("==", irb.and_(first, I64(access.size - 1)), I64(0))
+        return irb.and_(fits, aligned), irb.gep(host, [first], source_etype=I8)
+
+    def _note_access(self, access: _Access) -> None:
+        """Leaves for the timing model what ws_load would."""
+        frame = self.frame
+        scratch = self.irb.load(frame.field(frame.context, frame.layout.fields["scratch"][0]), typ=POINTER)
+        self.irb.store(I8(SPACES[access.space]), frame.field(scratch, frame.layout.scratch["space"]))
+        self.irb.store(frame.mask, frame.field(scratch, frame.layout.scratch["access_mask"]))
 
     @contextmanager
     def _each_lane(self, mask: Any) -> Iterator[Any]:

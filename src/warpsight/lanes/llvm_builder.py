@@ -474,7 +474,7 @@ class LlvmBuilder:
 
     @contextmanager
     def _permitted(self, access: _Access, first: Any, length: Any, miss: Any) -> Iterator[Any]:
-        """Runs the body, which must end in a branch, with the host pointer of `length` bytes at `first`; goes on in `miss` if not allowed."""
+        """Runs the body, which must end in a branch, with the host pointer of `length` bytes at `first`; goes on in `miss` otherwise."""
         irb, frame = self.irb, self.frame
         hit = irb.append_basic_block("hit")
         if access.space == "shared":

@@ -28,7 +28,7 @@ from rich.table import Table
 from .case import CASES
 
 HERE = Path(__file__).resolve().parent
-PROFILED = "sgemm_512_timing"  # whose CPU time is divided among the core's components
+PROFILED = "sgemm_tiled_512_timing"  # whose CPU time is divided among the core's components
 LOOP_SECONDS = 0.5
 Row = dict[str, Any]
 

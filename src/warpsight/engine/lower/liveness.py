@@ -95,25 +95,29 @@ def liveness(function: Function) -> Liveness:
 
 
 class UnitCount:
-    """32-bit units that a set of registers takes; predicates and registers of the frame's ends count nothing."""
+    """32-bit units that registers take, counting all of a function's or those of `among`. Predicates and the ends of the frame count
+    nothing.
+    """
 
-    def __init__(self, function: Function, live: Liveness) -> None:
+    def __init__(self, function: Function, live: Liveness, among: Set[str] | None = None) -> None:
+        self.sizes = {
+            name: 0 if name in function.fixed or (among is not None and name not in among) else units(type)
+            for name, type in live.types.items()
+        }
         self._members: dict[int, int] = {}
-        for name, type in live.types.items():
-            if units(type) and name not in function.fixed:
-                self._members[units(type)] = self._members.get(units(type), 0) | 1 << live.index[name]
+        for name, size in self.sizes.items():
+            if size:
+                self._members[size] = self._members.get(size, 0) | 1 << live.index[name]
 
     def of(self, mask: int) -> int:
         return sum(n * bin(mask & members).count("1") for n, members in self._members.items())
 
 
-def pressure(function: Function, live: Liveness, among: Set[str] | None = None) -> int:
-    """Most 32-bit units live at one point, counting all registers or those of `among`."""
-    count = UnitCount(function, live)
-    counted = -1 if among is None else live.mask(name for name in among if name in live.index)
+def pressure(function: Function, live: Liveness, count: UnitCount) -> int:
+    """Most units live at one point."""
     most = 0
     for block in function.blocks:
-        most = max(most, count.of(live.out_of[block] & counted), count.of(live.into[block] & counted))
+        most = max(most, count.of(live.out_of[block]), count.of(live.into[block]))
         for _, op, after in live.backwards(block):
-            most = max(most, count.of((after | live.mask(op.defs())) & counted))
+            most = max(most, count.of(after | live.mask(op.defs())))
     return most

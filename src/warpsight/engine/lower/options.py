@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 # Every pass that can be switched off, in the order in which they run.
-PASSES = ("order", "simplify", "fuse", "predicate", "vectorize", "coalesce", "price", "schedule")
+PASSES = ("order", "unroll", "simplify", "fuse", "predicate", "vectorize", "coalesce", "price", "schedule")
 ALL_PASSES = frozenset(PASSES)
 
 

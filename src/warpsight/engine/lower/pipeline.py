@@ -13,12 +13,13 @@ from .converge import varying_registers
 from .emit import emit
 from .fuse import fuse
 from .layout import SharedLayout, frame_places, offsets_of, round_up
-from .liveness import liveness, pressure
+from .liveness import UnitCount, liveness, pressure
 from .options import LowerOptions
 from .predicate import predicate
 from .price import price
 from .schedule import FREE_REGISTERS, schedule
 from .simplify import simplify
+from .unroll import unroll
 from .vectorize import vectorize
 
 MIN_REGISTERS = 16  # what ptxas 13.0 gives the smallest kernel on sm_90 (measured)
@@ -51,6 +52,8 @@ def _optimise(function: Function, options: LowerOptions) -> None:
     cfg.merge_straight(function)
     if "order" in on:
         cfg.order(function)
+    if "unroll" in on:
+        unroll(function)
     if "simplify" in on:
         simplify(function)
     if "fuse" in on:
@@ -134,10 +137,10 @@ def _registers(function: Function) -> int:
     lanes in uniform registers when these save occupancy, so only more than `FREE_REGISTERS` of the others count beyond that number.
     """
     live = liveness(function)
-    everything = pressure(function, live)
+    everything = pressure(function, live, UnitCount(function, live))
     if everything <= FREE_REGISTERS:
         return everything
-    return max(FREE_REGISTERS, pressure(function, live, varying_registers(function)))
+    return max(FREE_REGISTERS, pressure(function, live, UnitCount(function, live, varying_registers(function))))
 
 
 def _deepest(order: list[str], callees: dict[str, list[str]], frames: dict[str, Frame], registers: dict[str, int]) -> tuple[int, int]:

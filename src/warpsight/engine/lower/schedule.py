@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from ...isa.ir import Imm, Reg
 from ...isa.ptx.timing import classes
 from ...semantics import Kind
-from .block import Function, Op, units
+from .block import Function, Op
+from .converge import varying_registers
 from .liveness import Liveness, UnitCount, liveness, pressure
 
 # Cycles that the scheduler expects of an operation; a compiler's guesses, not the model's latencies.
@@ -31,8 +32,8 @@ _FREE_KINDS = (Kind.ALU, Kind.MEMORY, Kind.SYNC_ALU, Kind.NOP)
 
 def schedule(function: Function) -> None:
     live = liveness(function)
-    sizes = UnitCount(function, live)
-    most = pressure(function, live)
+    sizes = UnitCount(function, live, varying_registers(function))  # the others can be in uniform registers
+    most = pressure(function, live, sizes)
     limit = max(FREE_REGISTERS - _OVERHEAD, -(-most // _ALLOCATION) * _ALLOCATION - _OVERHEAD)
     for block in function.blocks:
         after = live.out_of[block]
@@ -50,7 +51,7 @@ def schedule(function: Function) -> None:
 def _best_order(region: list[Op], live: Liveness, sizes: UnitCount, after: int, limit: int) -> list[Op]:
     """The first order that stays below the limit, asking for fewer and fewer registers; the order of the text if none does."""
     for wanted in range(limit, limit // 2, -3):
-        ordered = _Region(region, live, after, wanted).order()
+        ordered = _Region(region, live, sizes, after, wanted).order()
         if _most_live(ordered, live, sizes, after) <= limit:
             return ordered
     return region
@@ -96,9 +97,9 @@ class _Node:
 
 
 class _Region:
-    def __init__(self, ops: Sequence[Op], live: Liveness, live_out: int, limit: int) -> None:
+    def __init__(self, ops: Sequence[Op], live: Liveness, sizes: UnitCount, live_out: int, limit: int) -> None:
         self.nodes = [_Node(op, i, expected_latency(op)) for i, op in enumerate(ops)]
-        self.live, self.limit = live, limit
+        self.sizes, self.limit = sizes.sizes, limit
         self.live_out = set(live.names(live_out))
         self._depend()
         for node in reversed(self.nodes):
@@ -145,7 +146,7 @@ class _Region:
         """Picks, of the operations whose inputs are there, the one with the longest way to the end; when registers are short, one that
         frees some.
         """
-        size = {name: units(type) for name, type in self.live.types.items()}
+        size = self.sizes
         left: dict[str, int] = {}
         for node in self.nodes:
             for name in set(node.op.uses()):

@@ -51,7 +51,7 @@ def _propagate(function: Function) -> bool:
             if op.form.memory is not None:
                 changed |= _fold_address(defs, op, place)
             elif op.kind == Kind.ALU:
-                changed |= _to_move(op) or _fold(op)
+                changed |= _to_move(op) or _fold(op) or _reassociate(defs, op, place)
     return changed
 
 
@@ -146,6 +146,21 @@ def _fold(op: Op) -> bool:
     result = op.form.emit(b, values)[0]
     wide = b.resize(result, LaneType("b", _bits(op.dst[0])))
     op.reform("mov", (f"b{_bits(op.dst[0])}",), op.dst, [bits(int(wide.handle[0]))])
+    return True
+
+
+def _reassociate(defs: Definitions, op: Op, place: Place) -> bool:
+    """(x + i) + j is x + (i + j)."""
+    if op.opcode != "add" or len(op.modifiers) != 1 or not op.form.dst[0].is_int or op.form.dst[0].bits < 32:
+        return False
+    if not isinstance(op.src[0], Reg) or not isinstance(op.src[1], Imm):
+        return False
+    inner = defs.reaches(op.src[0].name, place)
+    if inner is None or inner.opcode != "add" or inner.modifiers != op.modifiers or not inner.plain or not isinstance(inner.src[1], Imm):
+        return False
+    if not defs.same_value(inner.src[0], defs.place_of(op.src[0].name, place), place):
+        return False
+    op.src = [inner.src[0], bits(int(inner.src[1].value) + int(op.src[1].value))]
     return True
 
 

@@ -132,13 +132,15 @@ void L2::served(uint32_t index, Tick start, Tick latency) {
 void L2::wait_for(uint32_t index, uint32_t slot, uint8_t missing, Tick start) {
   L2Job& job = jobs_[index];
   LineState& state = slices_[job.slice].cache.state(slot);
-  const uint8_t ask = missing & static_cast<uint8_t>(~state.pending);
+  const bool home = at_home(job);
+  const uint8_t on_its_way = home ? halves_of(state.pending) : state.pending;  // an access of DRAM brings what it is asked for until it is there
+  const uint8_t ask = missing & static_cast<uint8_t>(~on_its_way);
   state.pending |= missing;
   job.need = missing;
   job.next = state.waiters;
   state.waiters = index;
   if (!ask) return;
-  if (at_home(job)) {
+  if (home) {
     client_.dram_read(job.request.line, ask, job.slice, slot, start + tag_latency_);
   } else {
     L2Job peer = job;

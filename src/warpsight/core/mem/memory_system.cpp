@@ -36,8 +36,7 @@ void GpuMemory::respond(const MemRequest& request, Tick at) {
 }
 
 void GpuMemory::dram(uint64_t line, uint8_t sectors, uint32_t slice, uint32_t slot, bool write, Tick at) {
-  constexpr uint8_t kLow = 0b0011, kHigh = 0b1100;  // an access is 64 bytes
-  const uint8_t halves = static_cast<uint8_t>((sectors & kLow ? kLow : 0) | (sectors & kHigh ? kHigh : 0));
+  const uint8_t halves = halves_of(sectors);
   const Location where = map_.locate(line);
   const Tick arrival = at + dram_request_latency_;
   const uint32_t index =

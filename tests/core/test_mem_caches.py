@@ -221,3 +221,15 @@ def test_any_number_of_slices_is_used_evenly(slices: int, stride: int) -> None:
     per_slice = bench.core.counters()["lts__t_requests"]
     assert len(per_slice) == slices
     assert per_slice.max() < 2 * per_slice.mean() and per_slice.min() > 0
+
+
+def test_dram_brings_both_sectors_of_a_half_line_once() -> None:
+    """spmv_scalar_16K and hist_shared_uniform_1MB read each byte of DRAM once although their sectors are asked for one by one, at once or much later."""
+    later = Bench()
+    later.run([BASE], cache_op=CG)
+    later.run([BASE + 32], cache_op=CG)
+    at_once = Bench()
+    at_once.run([BASE, BASE + 32], warp=[0, 1], cache_op=CG)
+    other_half = Bench()
+    other_half.run([BASE, BASE + 64], warp=[0, 1], cache_op=CG)
+    assert [bench.total("dram__bytes_read") for bench in (later, at_once, other_half)] == [64, 64, 128]

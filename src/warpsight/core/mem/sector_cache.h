@@ -18,7 +18,9 @@ inline constexpr uint64_t kNoLine = ~uint64_t{0};
 inline uint32_t count(uint8_t sectors) { return static_cast<uint32_t>(std::popcount(sectors)); }
 
 // The 64-byte halves of a line, what DRAM moves at a time, that these sectors are in.
-inline uint8_t halves_of(uint8_t sectors) { return static_cast<uint8_t>((sectors & 0b0011 ? 0b0011 : 0) | (sectors & 0b1100 ? 0b1100 : 0)); }
+inline uint8_t halves_of(uint8_t sectors) {
+  return static_cast<uint8_t>((sectors & 0b0011 ? 0b0011 : 0) | (sectors & 0b1100 ? 0b1100 : 0));
+}
 
 // Masks of sectors, but for the list of waiting requests, which is the owner's.
 struct LineState {

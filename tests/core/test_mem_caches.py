@@ -224,7 +224,7 @@ def test_any_number_of_slices_is_used_evenly(slices: int, stride: int) -> None:
 
 
 def test_dram_brings_both_sectors_of_a_half_line_once() -> None:
-    """spmv_scalar_16K and hist_shared_uniform_1MB read each byte of DRAM once although their sectors are asked for one by one, at once or much later."""
+    """spmv_scalar_16K and hist_shared_uniform_1MB read each byte of DRAM once, although their sectors are asked for one by one."""
     later = Bench()
     later.run([BASE], cache_op=CG)
     later.run([BASE + 32], cache_op=CG)

@@ -1,4 +1,4 @@
-"""Keys of the SM side: components to choose, topology, issue, instruction caches, pipes, barriers, fences, launch. What they mean: docs/model/sm.md."""
+"""Keys of the SM side: components to choose, topology, issue, instruction caches, pipes, barriers, fences, launch (docs/model/sm.md)."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ SECTIONS = (
             Key("end_cycles", "int", "cycles", "From the end of the last CTA until the kernel is over", 0, 1_000_000),
             Key("cta_interval", "float", "cycles", "Between the starts of two CTAs, chip-wide", 0, 10_000),
             Key("restart_cycles", "int", "cycles", "From the end of a CTA until another one runs in its place", 1, 100_000),
-            Key("code_resident", "bool", "", "Second-level instruction caches hold the program when a kernel starts, even with cold data caches"),
+            Key("code_resident", "bool", "", "Second-level instruction caches hold the program when a kernel starts, even a cold one"),
             Key("sm_order", "ints", "1", "Order in which SMs are filled", 0, 4095, length="device.sms"),
         ),
     ),

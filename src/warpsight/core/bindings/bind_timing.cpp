@@ -62,7 +62,8 @@ nb::object samples_dict(const Gpu& gpu, uint64_t interval) {
   for (const auto& [name, group] : groups_of(gpu.counters())) {
     std::vector<uint64_t> table(n * group.places.size());
     for (size_t t = 0; t < n; ++t)
-      for (size_t u = 0; u < group.places.size(); ++u) table[t * group.places.size() + u] = sampler.values()[t * width + group.places[u].second];
+      for (size_t u = 0; u < group.places.size(); ++u)
+        table[t * group.places.size() + u] = sampler.values()[t * width + group.places[u].second];
     values[name.c_str()] = array_of(std::move(table), {n, group.places.size()});
     units[name.c_str()] = group.unit;
   }
@@ -90,15 +91,20 @@ nb::object lines_dict(const LineCounts* lines) {
 
 const char* end_name(LaunchEnd end) {
   switch (end) {
-    case LaunchEnd::Finished: return "finished";
-    case LaunchEnd::CycleBudget: return "cycles";
-    case LaunchEnd::InstructionBudget: return "instructions";
-    case LaunchEnd::Polled: return "poll";
+    case LaunchEnd::Finished:
+      return "finished";
+    case LaunchEnd::CycleBudget:
+      return "cycles";
+    case LaunchEnd::InstructionBudget:
+      return "instructions";
+    case LaunchEnd::Polled:
+      return "poll";
   }
   return "";
 }
 
-nb::dict launch(Gpu& gpu, MachineHandle& machine, uint64_t samples, bool lines, uint64_t budget_cycles, uint64_t budget_instructions, nb::object poll) {
+nb::dict launch(Gpu& gpu, MachineHandle& machine, uint64_t samples, bool lines, uint64_t budget_cycles, uint64_t budget_instructions,
+                nb::object poll) {
   LaunchOptions options{samples, lines, budget_cycles, budget_instructions, {}};
   options.poll = [&poll](const Progress& progress, Cycle cycle) {
     nb::gil_scoped_acquire gil;
@@ -135,10 +141,13 @@ void bind_timing(nb::module_& m) {
           "`config`: GpuModel.flat(). Raises ValueError naming the key.")
       .def("launch", &launch, nb::arg("machine"), nb::arg("samples") = 0, nb::arg("lines") = false, nb::arg("budget_cycles") = 0,
            nb::arg("budget_instructions") = 0, nb::arg("poll") = nb::none(),
-           "Runs a machine's grid. Returns a dict: end ('finished', 'cycles', 'instructions', 'poll'), cycles, time_us, ctas_per_sm, occupancy_limit,\n"
-           "counters (name to value), stalls (reason to warp cycles), units (counter to (kind of unit, array)), samples (None, or interval, cycles,\n"
+           "Runs a machine's grid. Returns a dict: end ('finished', 'cycles', 'instructions', 'poll'), cycles, time_us, ctas_per_sm, "
+           "occupancy_limit,\n"
+           "counters (name to value), stalls (reason to warp cycles), units (counter to (kind of unit, array)), samples (None, or "
+           "interval, cycles,\n"
            "values, units as report.result.Samples), lines (None, or column to array by record).\n"
-           "poll(executed, ctas_done, cycle) is called every 50 ms; False stops. Raises KernelFault, ValueError; the GPU can be used again after both.")
+           "poll(executed, ctas_done, cycle) is called every 50 ms; False stops. Raises KernelFault, ValueError; the GPU can be used again "
+           "after both.")
       .def("flush_caches", &Gpu::flush_caches, "Cold caches, as a profiler makes them before a launch.");
   m.def(
       "occupancy",

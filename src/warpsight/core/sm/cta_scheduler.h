@@ -1,5 +1,5 @@
-// Which SM gets which CTA, and when. CTAs go out in order of their number at a limited rate: first to the SMs in turn, in the order in which the
-// hardware was seen to fill them, until all are full; then to whichever SM has room again.
+// Which SM gets which CTA, and when. CTAs go out in order of their number at a limited rate: first to the SMs in turn, in the order in
+// which the hardware was seen to fill them, until all are full; then to whichever SM has room again.
 #pragma once
 
 #include <cstdint>

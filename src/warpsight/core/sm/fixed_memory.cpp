@@ -8,7 +8,10 @@ namespace {
 class FixedLsu final : public LoadStoreUnit {
  public:
   FixedLsu(const Config& config, LsuClient& client)
-      : global_(config.u("fixed.global_latency")), shared_(config.u("fixed.shared_latency")), constant_(config.u("fixed.const_latency")), client_(client) {}
+      : global_(config.u("fixed.global_latency")),
+        shared_(config.u("fixed.shared_latency")),
+        constant_(config.u("fixed.const_latency")),
+        client_(client) {}
 
   Cycle can_issue(Cycle now, uint8_t, Space) override { return now; }
   void issue(Cycle now, const WarpAccess& access) override {
@@ -42,7 +45,9 @@ class FixedMemory final : public MemorySystem {
   explicit FixedMemory(const Config& config) : latency_(config.u("fixed.global_latency")) {}
 
   Cycle can_send(Cycle now, uint16_t) override { return now; }
-  void send(Cycle now, const MemRequest& request) override { queue_.push_back({now + latency_, {request.token, request.sm, request.sectors, request.source}}); }
+  void send(Cycle now, const MemRequest& request) override {
+    queue_.push_back({now + latency_, {request.token, request.sm, request.sectors, request.source}});
+  }
   void run(Cycle now, ReplySink& sink) override {
     // Senders are up to a window apart, so the queue is nearly, not exactly, in order of time.
     while (!queue_.empty() && queue_.front().when <= now) {
@@ -66,7 +71,9 @@ class FixedMemory final : public MemorySystem {
 
 }  // namespace
 
-std::unique_ptr<LoadStoreUnit> make_fixed_load_store_unit(const Config& config, LsuClient& client) { return std::make_unique<FixedLsu>(config, client); }
+std::unique_ptr<LoadStoreUnit> make_fixed_load_store_unit(const Config& config, LsuClient& client) {
+  return std::make_unique<FixedLsu>(config, client);
+}
 std::unique_ptr<MemorySystem> make_fixed_memory_system(const Config& config) { return std::make_unique<FixedMemory>(config); }
 
 }  // namespace ws

@@ -1,4 +1,5 @@
-// A memory side that answers everything after a fixed time and is never full: for tests of the SM alone, and to see what memory costs a kernel.
+// A memory side that answers everything after a fixed time and is never full: for tests of the SM alone, and to see what memory costs a
+// kernel.
 #pragma once
 
 #include <memory>

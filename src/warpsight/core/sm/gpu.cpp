@@ -20,8 +20,10 @@ Topology topology_of(const Config& config) {
   topology.sm_mhz = config.real("device.sm_mhz");
   for (double gpc : config.list("gpu.gpc_of_sm")) topology.gpc_of_sm.push_back(static_cast<uint16_t>(gpc));
   for (double tpc : config.list("gpu.tpc_of_sm")) topology.tpc_of_sm.push_back(static_cast<uint16_t>(tpc));
-  if (topology.gpc_of_sm.size() != config.u("device.sms")) throw std::invalid_argument("gpu.gpc_of_sm needs one entry for each of device.sms");
-  if (topology.tpc_of_sm.size() != config.u("device.sms")) throw std::invalid_argument("gpu.tpc_of_sm needs one entry for each of device.sms");
+  if (topology.gpc_of_sm.size() != config.u("device.sms"))
+    throw std::invalid_argument("gpu.gpc_of_sm needs one entry for each of device.sms");
+  if (topology.tpc_of_sm.size() != config.u("device.sms"))
+    throw std::invalid_argument("gpu.tpc_of_sm needs one entry for each of device.sms");
   return topology;
 }
 
@@ -45,7 +47,8 @@ Gpu::Gpu(const Config& config)
   const uint64_t sms = config.u("device.sms");
   for (uint64_t i = 0; i < sms; ++i) sms_.push_back(std::make_unique<Sm>(config, registry_, table_, static_cast<uint16_t>(i), *memory_));
   // The shortest way of a message out of an SM and of a new CTA into one.
-  window_ = std::min({config.u("l1.miss_latency"), config.u("const.miss_latency"), config.u("icache.miss_latency"), config.u("launch.restart_cycles")});
+  window_ = std::min(
+      {config.u("l1.miss_latency"), config.u("const.miss_latency"), config.u("icache.miss_latency"), config.u("launch.restart_cycles")});
   window_ = std::max<Cycle>(window_, 1);
 }
 
@@ -80,7 +83,8 @@ LaunchResult Gpu::launch(Machine& machine, const LaunchOptions& options) {
   context.lines = result.lines.get();
   context.code_line = code_line(program);
   context.last_line = context.code_line;
-  for (const Record& record : program.records) context.last_line = std::max(context.last_line, context.code_line + record.address / kLineBytes);
+  for (const Record& record : program.records)
+    context.last_line = std::max(context.last_line, context.code_line + record.address / kLineBytes);
   context.code_resident = config_.flag("launch.code_resident");
   context.ctas_per_sm = fit.ctas;
   context.shared_bytes = fit.shared_bytes;
@@ -108,8 +112,13 @@ LaunchResult Gpu::launch(Machine& machine, const LaunchOptions& options) {
   } guard{*this, whole};
   result.end = run(machine, options, start);
   sync();
-  now_ = std::max(now_, last_end_) + end_overhead_;
   result.cycles = now_ - start;
+  if (result.end == LaunchEnd::Finished) {
+    Cycle end = last_end_;
+    for (const auto& sm : sms_) end = std::max(end, sm->last_drained());
+    result.cycles = end + end_overhead_ - start;
+    now_ = std::max(now_, end + end_overhead_);
+  }
   result.time_us = static_cast<double>(result.cycles) / sm_mhz_;
   sampler_.end(now_);
   derive(result);
@@ -125,8 +134,9 @@ LaunchEnd Gpu::run(Machine& machine, const LaunchOptions& options, Cycle start) 
     if (ctas_running_ == 0 && !storing) return LaunchEnd::Finished;
     const Cycle next = next_event();
     if (next == kNever) deadlock(machine);
+    while (sampler_.next() < next) sample(sampler_.next());  // nothing happens until then
     now_ = std::max(now_, next);
-    const Cycle end = std::min(now_ + window_, sampler_.next());
+    const Cycle end = now_ + window_;
     memory_->run(end - 1, *this);
     due_.clear();
     for (auto& sm : sms_) {
@@ -139,12 +149,10 @@ LaunchEnd Gpu::run(Machine& machine, const LaunchOptions& options, Cycle start) 
     }
     now_ = end;
     if (!done.empty()) refill(done);
-    if (end == sampler_.next()) {
-      sync();
-      sampler_.take(end);
-    }
+    if (end >= sampler_.next()) sample(end);  // at a window's end, so that samples change nothing
     if (options.budget_cycles && end - start >= options.budget_cycles) return LaunchEnd::CycleBudget;
-    if (options.budget_instructions && machine.progress().executed >= options.budget_instructions && ctas_running_) return LaunchEnd::InstructionBudget;
+    if (options.budget_instructions && machine.progress().executed >= options.budget_instructions && ctas_running_)
+      return LaunchEnd::InstructionBudget;
     if (turn % kWindowsPerClock) continue;
     const auto clock = std::chrono::steady_clock::now();
     if (!options.poll || clock - polled < kPollEvery) continue;
@@ -167,7 +175,8 @@ void Gpu::refill(std::vector<CtaDone>& done) {
   done.clear();
 }
 
-// kNever when nothing can happen any more although CTAs are left. Refresh keeps DRAM busy for ever, so memory counts only while an SM waits for it.
+// kNever when nothing can happen any more although CTAs are left. Refresh keeps DRAM busy for ever, so memory counts only while an SM waits
+// for it.
 Cycle Gpu::next_event() const {
   Cycle next = kNever;
   bool waits = false;
@@ -176,6 +185,12 @@ Cycle Gpu::next_event() const {
     waits = waits || sm->waits_for_memory();
   }
   return next != kNever && !waits ? next : waits ? std::min(next, memory_->next_event()) : kNever;
+}
+
+void Gpu::sample(Cycle now) {
+  now_ = std::max(now_, now);
+  sync();
+  sampler_.take(now_);
 }
 
 void Gpu::sync() {
@@ -208,7 +223,8 @@ void Gpu::derive(LaunchResult& result) const {
   }
   if (issued > 0) {
     for (const char* name : kStallNames)
-      c[std::string("smsp__average_warps_issue_stalled_") + name + "_per_issue_active.ratio"] = c[std::string("stall_") + name + ".sum"] / issued;
+      c[std::string("smsp__average_warps_issue_stalled_") + name + "_per_issue_active.ratio"] =
+          c[std::string("stall_") + name + ".sum"] / issued;
   }
 }
 

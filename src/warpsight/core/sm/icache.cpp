@@ -14,7 +14,8 @@ uint32_t number(const Config& config, const std::string& key) { return static_ca
 
 }  // namespace
 
-LineCache::LineCache(uint32_t lines, uint32_t ways) : sets_(std::max(1u, lines / ways)), ways_(ways), entries_(size_t{sets_} * ways_, {kNoLine, 0, 0}) {}
+LineCache::LineCache(uint32_t lines, uint32_t ways)
+    : sets_(std::max(1u, lines / ways)), ways_(ways), entries_(size_t{sets_} * ways_, {kNoLine, 0, 0}) {}
 
 Cycle* LineCache::find(uint64_t line) {
   Entry* set = set_of(line);
@@ -134,7 +135,7 @@ Cycle InstructionCaches::filled(uint64_t line, Cycle now) {
 }
 
 void InstructionCaches::preload(uint64_t first, uint64_t last, Cycle now) {
-  last = std::min(last, first + second_.lines() - 1);
+  if (last - first >= second_.lines()) return;
   for (uint64_t line = first; line <= last; ++line)
     if (!second_.find(line)) second_.insert(line, now);
 }

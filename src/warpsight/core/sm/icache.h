@@ -1,5 +1,5 @@
-// Instruction caches of an SM: L0 of each sub-core with a stream prefetcher, L1 and L1.5 of the SM; what they lack comes from L2. Lines are 128 bytes
-// and named by their number (address / 128).
+// Instruction caches of an SM: L0 of each sub-core with a stream prefetcher, L1 and L1.5 of the SM; what they lack comes from L2. Lines are
+// 128 bytes and named by their number (address / 128).
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,16 @@
 
 namespace ws {
 
-// Tags of one level, least recently used out first. A line that is on its way is present, with the cycle of its arrival (kNever: not known yet).
+// Tags of one level, least recently used out first. A line that is on its way is present, with the cycle of its arrival (kNever: not known
+// yet).
 class LineCache {
  public:
   LineCache(uint32_t lines, uint32_t ways);
-  Cycle* find(uint64_t line);             // its arrival, or null; counts as a use
+  Cycle* find(uint64_t line);  // its arrival, or null; counts as a use
   void insert(uint64_t line, Cycle ready);
   uint32_t lines() const { return sets_ * ways_; }
   void clear();
-  void drop_pending();                    // forgets lines whose arrival is not known
+  void drop_pending();  // forgets lines whose arrival is not known
 
  private:
   struct Entry {
@@ -38,12 +39,13 @@ class InstructionCaches {
   // Reads [icache]. Counters: sm__icc_requests, sm__icc_requests_lookup_hit, sm__icc_requests_lookup_miss and the same of L0 and L1.5.
   InstructionCaches(const Config& config, CounterRegistry& counters, uint16_t sm, uint32_t subcores, MemorySystem& memory);
 
-  // Cycle from which the sub-core has the line; kNever: filled() will say. `last` is the last line of the program, beyond which nothing is prefetched.
+  // Cycle from which the sub-core has the line; kNever: filled() will say. `last` is the last line of the program, beyond which nothing is
+  // prefetched.
   Cycle fetch(uint32_t subcore, uint64_t line, uint64_t last, Cycle now);
   // A reply of MemSource::InstructionCache: the cycle from which sub-cores that wait have the line.
   Cycle filled(uint64_t line, Cycle now);
-  void preload(uint64_t first, uint64_t last, Cycle now);  // as many of the lines as the second level holds
-  uint32_t outstanding() const { return outstanding_; }  // lines asked of L2
+  void preload(uint64_t first, uint64_t last, Cycle now);  // lines of a program, unless it is larger than the second level
+  uint32_t outstanding() const { return outstanding_; }    // lines asked of L2
   void flush();
   void reset();
 

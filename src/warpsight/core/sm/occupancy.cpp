@@ -13,7 +13,8 @@ uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / u
 Occupancy occupancy_of(const Config& config, const Program& program, const LaunchShape& shape) {
   const uint64_t warps = shape.warps();
   const uint64_t max_ctas = config.u("device.max_ctas_per_sm");
-  const uint64_t shared = round_up(uint64_t{program.static_shared} + shape.dynamic_shared + config.u("sm.reserved_shared"), config.u("device.shared_allocation_unit"));
+  const uint64_t shared = round_up(uint64_t{program.static_shared} + shape.dynamic_shared + config.u("sm.reserved_shared"),
+                                   config.u("device.shared_allocation_unit"));
   const uint64_t registers = warps * round_up(uint64_t{program.registers} * kWarpSize, config.u("device.register_allocation_unit"));
   const auto fit = [max_ctas](uint64_t total, uint64_t each) { return each ? total / each : max_ctas; };
   const std::array<std::pair<uint64_t, const char*>, 4> bounds = {{

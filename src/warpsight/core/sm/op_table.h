@@ -11,7 +11,8 @@
 
 namespace ws {
 
-// What an instruction asks for when it issues. A pipe is one or more execution units, of which any will do: `fma` is the heavy or the lite half.
+// What an instruction asks for when it issues. A pipe is one or more execution units, of which any will do: `fma` is the heavy or the lite
+// half.
 struct Pipe {
   std::string name;
   std::vector<uint8_t> units;  // indices of units, in the order of preference

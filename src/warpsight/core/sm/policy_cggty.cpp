@@ -1,5 +1,5 @@
-// Compiler-guided greedy-then-youngest (Huerta et al., modern NVIDIA cores): stays with the warp that issued last, else the youngest. What the
-// compiler's control bits say (stall counts, yield) is in a warp's readiness; without them this is greedy-then-youngest.
+// Compiler-guided greedy-then-youngest (Huerta et al., modern NVIDIA cores): stays with the warp that issued last, else the youngest. What
+// the compiler's control bits say (stall counts, yield) is in a warp's readiness; without them this is greedy-then-youngest.
 #include <functional>
 
 #include "sm/issue_policy.h"
@@ -10,13 +10,14 @@ namespace {
 class Cggty final : public IssuePolicy {
  public:
   uint32_t pick(uint64_t issuable, const Ages& ages) override {
-    return issuable >> last_ & 1 ? last_ : first_by_age(issuable, ages, std::greater<>());
+    return last_ != kNone && (issuable >> last_ & 1) ? last_ : first_by_age(issuable, ages, std::greater<>());
   }
   void issued(uint32_t slot) override { last_ = slot; }
-  void reset() override { last_ = 0; }
+  void reset() override { last_ = kNone; }
 
  private:
-  uint32_t last_ = 0;
+  static constexpr uint32_t kNone = ~0u;
+  uint32_t last_ = kNone;
 };
 
 }  // namespace

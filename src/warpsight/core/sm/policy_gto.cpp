@@ -9,13 +9,14 @@ namespace {
 class Gto final : public IssuePolicy {
  public:
   uint32_t pick(uint64_t issuable, const Ages& ages) override {
-    return issuable >> last_ & 1 ? last_ : first_by_age(issuable, ages, std::less<>());
+    return last_ != kNone && (issuable >> last_ & 1) ? last_ : first_by_age(issuable, ages, std::less<>());
   }
   void issued(uint32_t slot) override { last_ = slot; }
-  void reset() override { last_ = 0; }
+  void reset() override { last_ = kNone; }
 
  private:
-  uint32_t last_ = 0;
+  static constexpr uint32_t kNone = ~0u;
+  uint32_t last_ = kNone;
 };
 
 }  // namespace

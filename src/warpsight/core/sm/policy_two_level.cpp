@@ -1,5 +1,5 @@
-// Two-level scheduling (Narasiman et al., MICRO 2011): round robin in a small active set; a warp leaves it when it stalls for long, and any warp that
-// can issue fills the place. `issue.two_level_active` is the size of the set.
+// Two-level scheduling (Narasiman et al., MICRO 2011): round robin in a small active set; a warp leaves it when it stalls for long, and any
+// warp that can issue fills the place. `issue.two_level_active` is the size of the set.
 #include "sm/issue_policy.h"
 
 namespace ws {
@@ -11,7 +11,8 @@ class TwoLevel final : public IssuePolicy {
 
   uint32_t pick(uint64_t issuable, const Ages&) override {
     const uint64_t inner = issuable & active_;
-    return next_of(inner ? inner : issuable);
+    const bool room = static_cast<uint32_t>(std::popcount(active_)) < size_;
+    return next_of(inner && !room ? inner : issuable);
   }
   void issued(uint32_t slot) override {
     next_ = slot + 1;

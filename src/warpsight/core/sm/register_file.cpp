@@ -15,7 +15,8 @@ struct Ideal final : RegisterFile {
   void reset() override {}
 };
 
-// Registers are spread over banks by number. Each operand position has a small cache per bank that holds what the same warp read there last.
+// Registers are spread over banks by number. Each operand position has a small cache per bank that holds what the same warp read there
+// last.
 class Banked final : public RegisterFile {
  public:
   explicit Banked(const Config& config)
@@ -63,8 +64,9 @@ class Banked final : public RegisterFile {
 }  // namespace
 
 std::unique_ptr<RegisterFile> make_register_file(const Config& config) {
-  static const Registry<RegisterFile, const Config&> registry("register file", {{"ideal", [](const Config&) { return std::make_unique<Ideal>(); }},
-                                                                              {"banked", [](const Config& c) { return std::make_unique<Banked>(c); }}});
+  static const Registry<RegisterFile, const Config&> registry("register file",
+                                                              {{"ideal", [](const Config&) { return std::make_unique<Ideal>(); }},
+                                                               {"banked", [](const Config& c) { return std::make_unique<Banked>(c); }}});
   return registry.make(config.text("core.register_file"), config);
 }
 

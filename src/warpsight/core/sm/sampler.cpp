@@ -22,7 +22,7 @@ void Sampler::take(Cycle now) {
   for (size_t i = 0; i < present.size(); ++i) values_.push_back(present[i] - last_[i]);
   cycles_.push_back(now - start_);
   last_.swap(present);
-  next_ = now + interval_;
+  while (next_ <= now) next_ += interval_;
 }
 
 void Sampler::end(Cycle now) {

@@ -13,11 +13,13 @@ class Sampler {
  public:
   explicit Sampler(const CounterRegistry& counters) : counters_(counters) {}
   void begin(uint64_t interval, Cycle now);
-  Cycle next() const { return next_; }  // kNever without an interval
+  Cycle next() const { return next_; }  // when the next sample is due; kNever without an interval
   void take(Cycle now);
   void end(Cycle now);
 
-  const std::vector<Cycle>& cycles() const { return cycles_; }     // ends of the samples, from the launch's start
+  const std::vector<Cycle>& cycles() const {
+    return cycles_;
+  }  // ends of the samples, from the launch's start: the first window's end at or after N, 2N...
   const std::vector<uint64_t>& values() const { return values_; }  // [sample, counter]: increase since the sample before
   const std::vector<uint64_t>& totals() const { return totals_; }  // increase over the launch
 

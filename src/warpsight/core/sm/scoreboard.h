@@ -1,5 +1,5 @@
-// When the registers and predicates of an SM's warps are ready. An entry says when a dependent instruction may issue, which pipe produces the value
-// (results cross between pipes later than within one), and what a warp that waits for it is said to wait for.
+// When the registers and predicates of an SM's warps are ready. An entry says when a dependent instruction may issue, which pipe produces
+// the value (results cross between pipes later than within one), and what a warp that waits for it is said to wait for.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,9 @@ class Scoreboard {
   static uint8_t pipe(Entry e) { return static_cast<uint8_t>(e >> 8); }
   static Stall reason(Entry e) { return static_cast<Stall>(e & 0xff); }
 
-  // Room for the registers of `slots` warps of a program. Frames lie behind each other in whole rows, predicates of all frames in a part of their
-  // own: a frame's predicates start at the number of its first row, so those of caller and callee may share entries, which only costs a wait.
+  // Room for the registers of `slots` warps of a program. Frames lie behind each other in whole rows, predicates of all frames in a part of
+  // their own: a frame's predicates start at the number of its first row, so those of caller and callee may share entries, which only costs
+  // a wait.
   void configure(uint32_t slots, const Program& program) {
     uint32_t predicates = 0;
     for (uint16_t use : program.uses)
@@ -45,9 +46,7 @@ class Scoreboard {
     return use & kPredicateUse ? rows_ + row + (use & ~uint32_t{kPredicateUse}) : row + use;
   }
 
-  void clear(uint32_t slot) {
-    std::fill_n(of(slot), stride_, Cell{});
-  }
+  void clear(uint32_t slot) { std::fill_n(of(slot), stride_, Cell{}); }
 
  private:
   static constexpr uint32_t kRowBytes = 128;

@@ -17,7 +17,8 @@ constexpr uint32_t kRowBytes = 128;  // of a register row
 
 uint32_t number_of(const Config& config, const std::string& key) { return static_cast<uint32_t>(config.u(key)); }
 
-std::unique_ptr<LoadStoreUnit> make_lsu(const Config& config, CounterRegistry& counters, uint16_t sm, MemorySystem& memory, LsuClient& client) {
+std::unique_ptr<LoadStoreUnit> make_lsu(const Config& config, CounterRegistry& counters, uint16_t sm, MemorySystem& memory,
+                                        LsuClient& client) {
   if (config.text("core.memory") == "fixed") return make_fixed_load_store_unit(config, client);
   return make_load_store_unit(config, counters, sm, memory, client);
 }
@@ -36,14 +37,16 @@ Sm::Sm(const Config& config, CounterRegistry& counters, const OpTable& table, ui
       barrier_interval_(number_of(config, "barrier.interval")),
       barrier_latency_(number_of(config, "barrier.latency")),
       sleep_(number_of(config, "issue.sleep_cycles")),
-      fence_latency_{number_of(config, "fence.cta"), number_of(config, "fence.cluster"), number_of(config, "fence.gpu"), number_of(config, "fence.sys")},
+      fence_latency_{number_of(config, "fence.cta"), number_of(config, "fence.cluster"), number_of(config, "fence.gpu"),
+                     number_of(config, "fence.sys")},
       fence_after_stores_(number_of(config, "fence.after_stores")),
       lsu_(make_lsu(config, counters, number, memory, *this)),
       icache_(config, counters, number, n_subcores_, memory),
       shared_unit_free_(table.units().size(), 0),
       due_(n_subcores_, 0) {
   const uint32_t warps = number_of(config, "device.max_threads_per_sm") / number_of(config, "device.warp_size");
-  if (n_subcores_ == 0 || warps % n_subcores_) throw std::invalid_argument("sm.subcores must divide the warps of an SM (device.max_threads_per_sm / 32)");
+  if (n_subcores_ == 0 || warps % n_subcores_)
+    throw std::invalid_argument("sm.subcores must divide the warps of an SM (device.max_threads_per_sm / 32)");
   slots_.resize(warps);
   stores_.assign(warps, false);
   ctas_.resize(number_of(config, "device.max_ctas_per_sm"));
@@ -58,7 +61,8 @@ Sm::Sm(const Config& config, CounterRegistry& counters, const OpTable& table, ui
       if (apart && pipes[from].result == Stall::Wait && pipes[to].result == Stall::Wait) cross_[from * pipes.size() + to] = cross;
     }
   }
-  for (uint32_t i = 0; i < n_subcores_; ++i) subcores_.push_back(std::make_unique<SubCore>(config, counters, table, *this, i, warps / n_subcores_));
+  for (uint32_t i = 0; i < n_subcores_; ++i)
+    subcores_.push_back(std::make_unique<SubCore>(config, counters, table, *this, i, warps / n_subcores_));
   counters.add("sm__cycles_active", "sm", number, &cycles_active_);
   counters.add("sm__warps_active", "sm", number, &warps_active_);
   counters.add("sm__ctas_launched", "sm", number, &ctas_launched_);
@@ -101,8 +105,8 @@ void Sm::run(Cycle end, std::vector<CtaDone>& done) {
   }
 }
 
-// The data of a launch is far larger than the host's caches, and a window touches a little of each SM's. What the next one will touch is known: the
-// warps that may issue in it, their registers and scoreboard cells. Asked for while the SM before runs, it is there in time.
+// The data of a launch is far larger than the host's caches, and a window touches a little of each SM's. What the next one will touch is
+// known: the warps that may issue in it, their registers and scoreboard cells. Asked for while the SM before runs, it is there in time.
 void Sm::prefetch_slots(Cycle end) {
   for (uint32_t i = 0; i < n_subcores_; ++i) {
     due_[i] = subcores_[i]->due(end);
@@ -139,8 +143,10 @@ void Sm::prefetch_warps() {
 }
 
 void Sm::deliver_now(const MemReply& reply) {
-  if (reply.source == MemSource::InstructionCache) line_arrived(reply.token);
-  else lsu_->reply(reply, now_);
+  if (reply.source == MemSource::InstructionCache)
+    line_arrived(reply.token);
+  else
+    lsu_->reply(reply, now_);
 }
 
 void Sm::line_arrived(uint64_t line) {
@@ -210,7 +216,8 @@ void Sm::sync(Cycle now) {
   for (auto& subcore : subcores_) subcore->account(now);
   for (uint32_t id = 0; id < slots_.size(); ++id) {
     const SlotState state = slots_[id].state;
-    const bool waits = state == SlotState::Pending || state == SlotState::Suspended || state == SlotState::Fence || state == SlotState::Drain;
+    const bool waits =
+        state == SlotState::Pending || state == SlotState::Suspended || state == SlotState::Fence || state == SlotState::Drain;
     if (waits) charge(id, slots_[id].waits_for, now);
   }
   warps_active_ = warps_sum_ + live_warps_ * now;
@@ -234,7 +241,7 @@ void Sm::reset() {
   inbox_head_ = 0;
   resident_ = accesses_in_flight_ = storing_ = 0;
   live_warps_ = warps_sum_ = active_sum_ = 0;
-  barrier_free_ = now_ = 0;
+  barrier_free_ = last_drained_ = now_ = 0;
   next_ = kNever;
 }
 
@@ -244,6 +251,7 @@ void Sm::complete(uint32_t token, Cycle when) {
   --accesses_in_flight_;
   WarpSlot& w = slots_[access.slot];
   --w.outstanding;
+  w.completed = when;
   const Record& r = record(access.record);
   const uint16_t* use = uses(r);
   Scoreboard::Cell* cells = scoreboard_.of(access.slot);
@@ -281,6 +289,7 @@ void Sm::complete(uint32_t token, Cycle when) {
 
 void Sm::stores_drained(uint32_t group, Cycle when) {
   if (stores_[group]) stores_[group] = false, --storing_;
+  last_drained_ = std::max(last_drained_, when);
   WarpSlot& w = slots_[group];
   if (w.state != SlotState::Fence || !fence_open(group)) return;
   w.base = std::max(w.base, when + fence_after_stores_);

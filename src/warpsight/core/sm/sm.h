@@ -1,5 +1,5 @@
-// A streaming multiprocessor: its warps from launch to exit, their operands, instruction lines, memory accesses, barriers and fences. Sub-cores choose
-// what issues; the SM executes it and finds out when the warp can issue again.
+// A streaming multiprocessor: its warps from launch to exit, their operands, instruction lines, memory accesses, barriers and fences.
+// Sub-cores choose what issues; the SM executes it and finds out when the warp can issue again.
 #pragma once
 
 #include <array>
@@ -24,13 +24,13 @@ struct LaunchContext {
   Machine* machine = nullptr;
   const Program* program = nullptr;
   const TimingPlans* plans = nullptr;
-  LineCounts* lines = nullptr;   // null: not asked for
-  uint64_t code_line = 0;        // number of the program's first instruction line
+  LineCounts* lines = nullptr;  // null: not asked for
+  uint64_t code_line = 0;       // number of the program's first instruction line
   uint64_t last_line = 0;
-  bool code_resident = false;    // the second instruction-cache level holds the program from the start
+  bool code_resident = false;  // the second instruction-cache level holds the program from the start
   uint32_t ctas_per_sm = 0;
-  uint32_t shared_bytes = 0;     // of a CTA, as allocated
-  uint32_t warps = 0;            // of a CTA
+  uint32_t shared_bytes = 0;  // of a CTA, as allocated
+  uint32_t warps = 0;         // of a CTA
 };
 
 // A CTA that has left an SM.
@@ -56,10 +56,10 @@ class Sm final : public LsuClient {
   void prefetch_warps();           // a while later this
   bool idle() const { return resident_ == 0 && arrivals_.empty(); }
   bool waits_for_memory() const { return accesses_in_flight_ || storing_ || icache_.outstanding(); }
-  bool stores_on_their_way() const { return storing_ != 0; }
-  void sync(Cycle now);   // brings the counters up to the cycle
+  Cycle last_drained() const { return last_drained_; }  // when a warp's last store reached L2
+  void sync(Cycle now);                                 // brings the counters up to the cycle
   void flush();
-  void reset();           // after an aborted launch
+  void reset();  // after an aborted launch
 
   uint16_t number() const { return number_; }
   uint32_t subcores() const { return n_subcores_; }
@@ -71,9 +71,11 @@ class Sm final : public LsuClient {
     uint32_t active, on;  // threads, and those whose guard held
   };
   WarpSlot& slot(uint32_t subcore, uint32_t slot) { return slots_[slot * n_subcores_ + subcore]; }
-  Cycle can_access(uint32_t subcore, uint32_t record, Cycle now) { return lsu_->can_issue(now, static_cast<uint8_t>(subcore), this->record(record).space); }
-  Executed execute(uint32_t subcore, uint32_t slot, const OpClass& op, Cycle now);     // the issue slot with which the instruction executes
-  void issue_only(uint32_t subcore, uint32_t slot, const OpClass& op, Cycle now);      // any other
+  Cycle can_access(uint32_t subcore, uint32_t record, Cycle now) {
+    return lsu_->can_issue(now, static_cast<uint8_t>(subcore), this->record(record).space);
+  }
+  Executed execute(uint32_t subcore, uint32_t slot, const OpClass& op, Cycle now);  // the issue slot with which the instruction executes
+  void issue_only(uint32_t subcore, uint32_t slot, const OpClass& op, Cycle now);   // any other
   Cycle& shared_unit_free(uint8_t unit) { return shared_unit_free_[unit]; }
   const TimingPlans& plans() const { return *context_.plans; }
   const Record& record(uint32_t index) const { return context_.program->records[index]; }
@@ -124,7 +126,7 @@ class Sm final : public LsuClient {
   void leave(uint32_t id, Cycle now);
   void retire(uint32_t id, Cycle when);
   uint32_t access(uint32_t id, const Record& record, uint32_t frame, const Step& step, const OpClass& op, Cycle now);
-  void next_issue_slot(uint32_t id, const OpClass& op, Cycle now);
+  void next_issue_slot(uint32_t id, const OpClass& op, Cycle result);
   void writes_ready(uint32_t id, const Record& record, uint32_t frame, Scoreboard::Entry entry);
   void control(uint32_t id, const Record& record, const Step& step, const OpClass& op, Cycle now);
   void release_barrier(const CtaSlot& cta, Cycle when, Cycle now);
@@ -140,7 +142,7 @@ class Sm final : public LsuClient {
   uint32_t sms_;
   // Cycles; the keys of [issue], [barrier] and [fence] say where they come from.
   uint32_t guard_, late_reads_, buffer_bytes_, barrier_interval_, barrier_latency_, sleep_;
-  std::vector<uint8_t> cross_;        // [producer * pipes + consumer]: what a result takes longer to another pipe
+  std::vector<uint8_t> cross_;  // [producer * pipes + consumer]: what a result takes longer to another pipe
   std::array<uint32_t, 4> fence_latency_{};
   uint32_t fence_after_stores_;
 
@@ -158,13 +160,13 @@ class Sm final : public LsuClient {
   std::vector<Inbound> inbox_;
   size_t inbox_head_ = 0;
   std::vector<CtaDone>* done_ = nullptr;
-  std::vector<uint64_t> due_;         // by sub-core: what prefetch_slots() found
+  std::vector<uint64_t> due_;  // by sub-core: what prefetch_slots() found
 
   Cycle now_ = 0, next_ = kNever;
-  Cycle barrier_free_ = 0;
+  Cycle barrier_free_ = 0, last_drained_ = 0;
   uint64_t age_ = 0;
   uint32_t resident_ = 0, accesses_in_flight_ = 0, storing_ = 0;
-  std::vector<bool> stores_;          // by slot: stores not drained
+  std::vector<bool> stores_;  // by slot: stores not drained
 
   // Counters. The sums hold ends minus starts; what is still there adds the present cycle (sync).
   uint64_t cycles_active_ = 0, warps_active_ = 0, ctas_launched_ = 0;

@@ -31,10 +31,25 @@ enum class Stall : uint8_t {
 };
 
 inline constexpr size_t kStalls = static_cast<size_t>(Stall::Count);
-inline constexpr std::array<const char*, kStalls> kStallNames = {
-    "selected",          "not_selected", "wait",         "short_scoreboard", "long_scoreboard", "barrier", "membar",   "no_instruction", "branch_resolving",
-    "math_pipe_throttle", "mio_throttle", "lg_throttle", "tex_throttle",     "dispatch_stall",  "drain",   "sleeping", "imc_miss",       "misc",
-    "gmma"};
+inline constexpr std::array<const char*, kStalls> kStallNames = {"selected",
+                                                                 "not_selected",
+                                                                 "wait",
+                                                                 "short_scoreboard",
+                                                                 "long_scoreboard",
+                                                                 "barrier",
+                                                                 "membar",
+                                                                 "no_instruction",
+                                                                 "branch_resolving",
+                                                                 "math_pipe_throttle",
+                                                                 "mio_throttle",
+                                                                 "lg_throttle",
+                                                                 "tex_throttle",
+                                                                 "dispatch_stall",
+                                                                 "drain",
+                                                                 "sleeping",
+                                                                 "imc_miss",
+                                                                 "misc",
+                                                                 "gmma"};
 
 // Throws std::invalid_argument naming the key whose value is no reason.
 Stall stall_named(const std::string& name, const std::string& key);

@@ -7,7 +7,12 @@
 namespace ws {
 
 SubCore::SubCore(const Config& config, CounterRegistry& registry, const OpTable& table, Sm& sm, uint32_t number, uint32_t slots)
-    : sm_(sm), table_(table), number_(number), policy_(make_issue_policy(config)), registers_(make_register_file(config)), unit_free_(table.units().size()) {
+    : sm_(sm),
+      table_(table),
+      number_(number),
+      policy_(make_issue_policy(config)),
+      registers_(make_register_file(config)),
+      unit_free_(table.units().size()) {
   if (slots > kMaxWarpsPerSubcore) throw std::invalid_argument("device.max_threads_per_sm: more than 64 warps a sub-core");
   counters.units.assign(table.units().size(), 0);
   counters.unit_cycles.assign(table.units().size(), 0);

@@ -35,7 +35,7 @@ class SubCore {
   Cycle step(Cycle now);
   Cycle wake() const { return wake_; }
   uint64_t due(Cycle end) const;  // slots that may issue before `end`
-  void account(Cycle now);  // gives the cycles before `now` of all warps that can issue their reason
+  void account(Cycle now);        // gives the cycles before `now` of all warps that can issue their reason
   void reset();
 
   SubCoreCounters counters;
@@ -62,11 +62,11 @@ class SubCore {
   Ages ages_{};
 
   uint64_t ready_ = 0;
-  std::array<uint64_t, 32> wants_{};      // by pipe: ready warps whose next issue slot needs it
-  uint32_t wanted_ = 0;                   // pipes with any
-  std::vector<Cycle> unit_free_;          // from which cycle each execution unit takes the next instruction
-  std::array<Cycle, 32> refused_until_{}; // by pipe: the load/store unit takes nothing before
-  Cycle port_free_ = 0;                   // the issue port is busy collecting operands until then
+  std::array<uint64_t, 32> wants_{};       // by pipe: ready warps whose next issue slot needs it
+  uint32_t wanted_ = 0;                    // pipes with any
+  std::vector<Cycle> unit_free_;           // from which cycle each execution unit takes the next instruction
+  std::array<Cycle, 32> refused_until_{};  // by pipe: the load/store unit takes nothing before
+  Cycle port_free_ = 0;                    // the issue port is busy collecting operands until then
 
   std::array<uint64_t, kRing> ring_{};
   std::array<uint64_t, kRing / 64> ring_used_{};
@@ -76,7 +76,7 @@ class SubCore {
   Cycle accounted_ = 0;
   uint64_t not_selected_ = 0;
   std::array<uint64_t, kStalls> throttled_{};
-  uint32_t throttles_ = 0;                // reasons with any
+  uint32_t throttles_ = 0;  // reasons with any
 };
 
 }  // namespace ws

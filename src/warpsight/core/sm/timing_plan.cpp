@@ -34,7 +34,8 @@ class Parser {
     uint32_t times = 1;
     if (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_]))) {
       times = 0;
-      while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) && times < kMaxSlots) times = times * 10 + (text_[at_++] - '0');
+      while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) && times < kMaxSlots)
+        times = times * 10 + (text_[at_++] - '0');
       if (!take("*")) fail("'*' expected after a count");
     }
     std::vector<IssueSlot> once;
@@ -95,7 +96,8 @@ TimingPlans::TimingPlans(const Program& program, const OpTable& table) {
   }
   plans_.reserve(program.records.size());
   for (const Record& record : program.records) {
-    if (record.timing >= entries.size()) throw std::invalid_argument("record of PTX line " + std::to_string(record.line) + " has no timing entry");
+    if (record.timing >= entries.size())
+      throw std::invalid_argument("record of PTX line " + std::to_string(record.line) + " has no timing entry");
     const bool folded = record.space == Space::Param || record.space == Space::Const;  // an operand from the constant bank
     const Entry& entry = entries[record.timing];
     const bool access = record.kind == Kind::Memory && entry.access != kNone;

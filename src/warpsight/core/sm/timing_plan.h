@@ -11,12 +11,12 @@
 namespace ws {
 
 struct IssueSlot {
-  uint16_t op;         // index into OpTable::ops
-  bool chained;        // waits for the result of the slot before
+  uint16_t op;   // index into OpTable::ops
+  bool chained;  // waits for the result of the slot before
 };
 
-// The slots of one record: slots[first, first + count). count 0: executes for free with the next one. The record executes with slot `executes`: the
-// last one, but of a memory instruction the last one of a memory pipe, which hands over the access.
+// The slots of one record: slots[first, first + count). count 0: executes for free with the next one. The record executes with slot
+// `executes`: the last one, but of a memory instruction the last one of a memory pipe, which hands over the access.
 struct Plan {
   uint32_t first = 0;
   uint32_t count = 0;
@@ -26,8 +26,8 @@ struct Plan {
 // Grammar: sequence := item ('+' item)*;  item := [NUMBER '*'] (NAME | 'chain(' sequence ')').
 class TimingPlans {
  public:
-  // One plan a record. Throws std::invalid_argument for text that the grammar does not allow, for classes the GPU file lacks, and for memory
-  // instructions whose entry names no class of a memory pipe.
+  // One plan a record. Throws std::invalid_argument for text that the grammar does not allow, for classes the GPU file lacks, and for
+  // memory instructions whose entry names no class of a memory pipe.
   TimingPlans(const Program& program, const OpTable& table);
   const Plan& of(uint32_t record) const { return plans_[record]; }
   const IssueSlot& slot(uint32_t index) const { return slots_[index]; }

@@ -151,14 +151,14 @@ void Sm::issue_only(uint32_t subcore, uint32_t local, const OpClass& op, Cycle n
   const uint32_t id = local * n_subcores_ + subcore;
   WarpSlot& w = slots_[id];
   w.accounted = now + 1;
-  if (w.slots_left > 1) return next_issue_slot(id, op, now);
+  if (w.slots_left > 1) return next_issue_slot(id, op, now + op.latency);
   w.base = now + 1;
   w.base_reason = Stall::Wait;
   prepare(id, now);
 }
 
-// `op`: what has just issued. The slot behind it waits for its result if it is chained.
-void Sm::next_issue_slot(uint32_t id, const OpClass& op, Cycle now) {
+// `op`: what has just issued, and when its result is there. The slot behind it waits for that if it is chained.
+void Sm::next_issue_slot(uint32_t id, const OpClass& op, Cycle result) {
   WarpSlot& w = slots_[id];
   ++w.issue_slot;
   --w.slots_left;
@@ -167,7 +167,7 @@ void Sm::next_issue_slot(uint32_t id, const OpClass& op, Cycle now) {
   const Stall reason = table_.pipes()[op.pipe].result;
   if (next.chained && w.chain_token != kNoToken) return suspend(id, SlotState::Pending, reason);
   w.chain_token = kNoToken;
-  if (next.chained) charge(id, reason, now + op.latency);
+  if (next.chained) charge(id, reason, result);
   schedule(id);
 }
 
@@ -190,15 +190,19 @@ Sm::Executed Sm::execute(uint32_t subcore, uint32_t local, const OpClass& op, Cy
   w.accounted = w.base = now + 1;
   w.base_reason = Stall::Wait;
   const Pipe& pipe = table_.pipes()[op.pipe];
+  Cycle result = now + op.latency;
   if (pipe.memory && r.kind == Kind::Memory && step.mask) {
     const uint32_t token = access(id, r, frame, step, op, now);
     if (w.slots_left > 1) w.chain_token = token;
+    result = w.completed;
   } else {
-    writes_ready(id, r, frame, Scoreboard::entry(now + op.latency, op.pipe, pipe.result));
+    writes_ready(id, r, frame, Scoreboard::entry(result, op.pipe, pipe.result));
   }
   control(id, r, step, op, now);
-  if (w.slots_left > 1) next_issue_slot(id, op, now);
-  else if (w.state != SlotState::Fence) prepare(id, now);
+  if (w.slots_left > 1)
+    next_issue_slot(id, op, result);
+  else if (w.state != SlotState::Fence)
+    prepare(id, now);
   return {true, static_cast<uint32_t>(std::popcount(step.active)), static_cast<uint32_t>(std::popcount(step.mask))};
 }
 

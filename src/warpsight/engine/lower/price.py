@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...isa.ir import Imm, Instruction, Reg, Special, Sym
+from ...isa.ir import Imm, Instruction, Operand, Reg, Special, Sym
 from ...isa.ptx.timing import entry_for, special_entry
 from ...semantics import Form, Kind
 from .block import Block, Function, Op, predecessors
@@ -23,6 +23,7 @@ def price(function: Function) -> None:
     for op in function.ops():
         op.entry = _own(op)
     _pair_parameters(function)
+    _pair_products(function)
     _Joiner(function).run()
     add_convergence(function)
     if function.kernel.is_entry:
@@ -55,6 +56,23 @@ def _pair_parameters(function: Function) -> None:
     for offset, (op, where) in loaded.items():
         if offset % 8 == 4 and offset - 4 in loaded and loaded[offset - 4][1] == where:
             op.entry = ""
+
+
+def _pair_products(function: Function) -> None:
+    """Lower and upper half of one 32-bit product: one IMAD.WIDE, which the first of the two stands for."""
+    defs = Definitions(function)
+    for block in function.blocks:
+        halves: dict[tuple[bool, frozenset[Operand]], tuple[Op, int]] = {}
+        for position, op in enumerate(block.ops):
+            if op.opcode != "mul" or op.modifiers[0] not in ("lo", "hi") or op.modifiers[1] not in ("u32", "s32") or not op.plain:
+                continue
+            upper, factors = op.modifiers[0] == "hi", frozenset(op.src)
+            first, at = halves.pop((not upper, factors), (None, 0))
+            signed = (op if upper or first is None else first).modifiers[1] == "s32"
+            if first is None or signed or not all(defs.same_value(s, (block, at), (block, position)) for s in factors):
+                halves[upper, factors] = (op, position)
+                continue
+            first.entry, op.entry = "imad_wide", ""
 
 
 class _Joiner:

@@ -26,6 +26,7 @@ _ALU, _EXPECTED = 4, {
 FREE_REGISTERS = 32  # a thread may hold on any occupancy: 65536 / 2048
 _ALLOCATION = 8  # registers come in multiples of this
 _OVERHEAD = 2  # registers that lowering does not see: the stack pointer and the like
+_REGION_LIMIT = 256  # operations; longer stretches are cut, since the work grows with the square
 _WINDOW = 64  # operations that may be ready and are considered at a time
 _FREE_KINDS = (Kind.ALU, Kind.MEMORY, Kind.SYNC_ALU, Kind.NOP)
 
@@ -72,6 +73,8 @@ def _regions(ops: Sequence[Op]) -> list[list[Op]]:
         if op.kind not in _FREE_KINDS or (op.kind in (Kind.ALU, Kind.NOP) and not op.form.pure):
             found += [[op], []]
         else:
+            if len(found[-1]) == _REGION_LIMIT:
+                found.append([])
             found[-1].append(op)
     return [region for region in found if region]
 
@@ -94,13 +97,18 @@ class _Node:
     waits: int = 0
     path: int = 0  # cycles from its start to the end of the region
     ready: int = 0
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
 
 
 class _Region:
     def __init__(self, ops: Sequence[Op], live: Liveness, sizes: UnitCount, live_out: int, limit: int) -> None:
-        self.nodes = [_Node(op, i, expected_latency(op)) for i, op in enumerate(ops)]
+        self.nodes = [
+            _Node(op, i, expected_latency(op), reads=frozenset(op.uses()), writes=frozenset(op.defs())) for i, op in enumerate(ops)
+        ]
         self.sizes, self.limit = sizes.sizes, limit
         self.live_out = set(live.names(live_out))
+        self.incoming: set[str] = set()  # registers whose values from before are read
         self._depend()
         for node in reversed(self.nodes):
             node.path = node.latency + max((self.nodes[s].path for s in node.after), default=0)
@@ -120,11 +128,13 @@ class _Region:
         last_sync = -1
         for node in self.nodes:
             op, i = node.op, node.index
-            for name in (*op.uses(), *(() if op.overwrites else op.defs())):
+            for name in node.reads if op.overwrites else node.reads | node.writes:
                 if name in written:
                     self._edge(written[name], i, self.nodes[written[name]].latency)
+                else:
+                    self.incoming.add(name)
                 read.setdefault(name, []).append(i)
-            for name in op.defs():
+            for name in node.writes:
                 for reader in read.pop(name, ()):
                     self._edge(reader, i, 1)
                 if name in written:
@@ -149,9 +159,9 @@ class _Region:
         size = self.sizes
         left: dict[str, int] = {}
         for node in self.nodes:
-            for name in set(node.op.uses()):
+            for name in node.reads:
                 left[name] = left.get(name, 0) + 1
-        holds = {name for name in left if self._comes_in(name)} | self.live_out_from_outside()
+        holds = self.incoming | (self.live_out - {name for node in self.nodes for name in node.writes})
         used = sum(size[name] for name in holds)
         ready = [n for n in self.nodes if n.waits == 0]
         time = 0
@@ -160,8 +170,8 @@ class _Region:
             best = None
             best_key: tuple[int, int, int, int] | None = None
             for node in ready[:_WINDOW]:
-                grows = sum(size[n] for n in set(node.op.defs()) if n not in holds)
-                grows -= sum(size[n] for n in set(node.op.uses()) if left[n] == 1 and n in holds and n not in self.live_out)
+                grows = sum(size[n] for n in node.writes if n not in holds)
+                grows -= sum(size[n] for n in node.reads if left[n] == 1 and n in holds and n not in self.live_out)
                 short = used + grows > self.limit and grows > 0
                 key = (int(short), max(0, node.ready - time), -node.path, node.index) if not short else (1, grows, node.index, 0)
                 if best_key is None or key < best_key:
@@ -170,12 +180,12 @@ class _Region:
             ready.remove(best)
             result.append(best.op)
             time = max(time, best.ready) + max(1, len(classes(best.op.entry or "")))
-            for name in set(best.op.uses()):
+            for name in best.reads:
                 left[name] -= 1
                 if left[name] == 0 and name in holds and name not in self.live_out:
                     holds.discard(name)
                     used -= size[name]
-            for name in set(best.op.defs()):
+            for name in best.writes:
                 if name not in holds and (left.get(name) or name in self.live_out):
                     holds.add(name)
                     used += size[name]
@@ -188,19 +198,6 @@ class _Region:
             ready.sort(key=lambda n: n.index)
         assert len(result) == len(self.nodes)
         return result
-
-    def _comes_in(self, name: str) -> bool:
-        """Whether the region reads a value of the register from before it."""
-        for node in self.nodes:
-            if name in node.op.uses():
-                return True
-            if name in node.op.defs():
-                return False
-        return False
-
-    def live_out_from_outside(self) -> set[str]:
-        written = {name for node in self.nodes for name in node.op.defs()}
-        return self.live_out - written
 
 
 def _ordered(first: Op, second: Op) -> bool:

@@ -50,7 +50,9 @@ def _counter(block: Block) -> tuple[Reg, int, Op] | None:
     if compare.opcode != "setp" or compare.guard is not None or compare.modifiers[0] != wanted or len(compare.modifiers) != 2:
         return None
     counter, zero = compare.src[:2]
-    if compare.form.src[0].bits != 32 or not compare.form.src[0].is_int or not isinstance(counter, Reg) or not isinstance(zero, Imm) or zero.value != 0:
+    if compare.form.src[0].bits != 32 or not compare.form.src[0].is_int:
+        return None
+    if not isinstance(counter, Reg) or not isinstance(zero, Imm) or zero.value != 0:
         return None
     counts = [op for op in block.ops if counter.name in op.defs()]
     if len(counts) != 1 or block.ops.index(counts[0]) > block.ops.index(compare):

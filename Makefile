@@ -22,7 +22,7 @@ help:
 demo: $(VENV)/.with-nothing
 	$(BIN)/warpsight demo $(ARGS)
 
-test: $(VENV)/.with-test
+test: $(VENV)/.with-$(if $(filter 1,$(WARPSIGHT_SLOW)),slow,test)
 	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal $(ARGS)
 
 bench: $(VENV)/.with-nothing

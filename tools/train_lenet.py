@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.datasets import load_digits
 
 from warpsight.demo.digits import network_input
 from warpsight.demo.reference import forward
@@ -116,6 +115,8 @@ def train(x: Array, labels: npt.NDArray[np.integer], rng: np.random.Generator) -
 
 
 def main() -> None:
+    from sklearn.datasets import load_digits
+
     rng = np.random.default_rng(SEED)
     digits = load_digits()
     images, labels = digits.images.astype(np.uint8), digits.target

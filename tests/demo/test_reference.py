@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tools.train_lenet import gradients, initial
 from warpsight.demo.digits import load_digits, load_weights, network_input
 from warpsight.demo.reference import conv5x5, forward, max_pool2x2, softmax
 
@@ -52,9 +53,6 @@ def test_trained_network_reads_the_shipped_digits() -> None:
 
 def test_training_follows_the_gradient() -> None:
     """Back-propagation against the difference quotient of the loss, one weight of each layer."""
-    pytest.importorskip("sklearn")
-    from tools.train_lenet import gradients, initial
-
     random = np.random.default_rng(3)
     parameters = {name: value.astype(np.float64) for name, value in initial(random).items()}
     x, labels = random.random((3, 1, 32, 32)), np.array([1, 7, 4])

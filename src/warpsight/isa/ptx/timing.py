@@ -59,10 +59,10 @@ _FIXED: dict[str, str] = {
     "lop3": "lop3", "shf": "shf", "prmt": "prmt", "bmsk": "bmsk", "szext": "sgxt", "dp4a": "idp", "dp2a": "idp",
     "mul24": "chain(sgxt+imad)+sgxt", "mad24": "chain(sgxt+imad)+sgxt",
     "fns": "chain(shf+lop3+4*popc+5*isetp+8*iadd3+3*sel+5*shf+4*sgxt)", "isspacep": "qspc", "createpolicy": "mov", "shfl": "shfl",
-    "vote": "vote", "activemask": "vote", "elect": "chain(elect+mov)", "redux": "chain(redux+mov)", "barrier": "bar",
+    "vote": "vote", "activemask": "vote", "elect": "chain(elect+mov)", "redux": "chain(redux+mov)",
     "bra": "bra", "brx": "chain(ldc+brx)", "call": "call", "ret": "ret", "exit": "exit", "trap": "bpt", "brkpt": "bpt",
     "nanosleep": "nanosleep", "pmevent": "nop", "griddepcontrol": "nop", "prefetch": "cctl", "prefetchu": "cctl",
-    "discard": "cctl", "applypriority": "cctl",
+    "discard": "cctl", "applypriority": "cctl", "ldu": "ldg",
 }  # fmt: skip
 
 # Functions of one float: with .ftz; without, where subnormals are scaled before and after.
@@ -332,7 +332,7 @@ def _logic(opcode: str) -> Rule:
 _RULES: dict[str, Rule] = {
     "mul": _multiply("mul"), "mad": _multiply("mad"), "madc": _multiply("madc"), "div": _division("div"), "rem": _division("rem"),
     "cvt": _cvt, "ld": _memory("ld"), "st": _memory("st"), "atom": _atomic("atom"), "red": _atomic("red"), "match": _match,
-    "membar": _fence, "fence": _fence, "bar": _bar, "cvta": _cvta, "mov": _mov,
+    "membar": _fence, "fence": _fence, "bar": _bar, "barrier": _bar, "cvta": _cvta, "mov": _mov,
     **{name: _float_function(name) for name in _FLOAT_FUNCTIONS},
     **{name: _logic(name) for name in ("and", "or", "xor", "not")},
 }  # fmt: skip

@@ -157,3 +157,20 @@ def test_stores_of_one_sm_leave_at_32_bytes_a_cycle(h200: Bench) -> None:
     count = 384
     issued = h200.run(rows(BASE + np.arange(count) * 128), op=STORE, warp=np.arange(count) % 12, window=32)["issued"]
     assert issued.max() == pytest.approx(1518, rel=0.12)
+
+
+@pytest.mark.parametrize(("scope", "asked"), [("none", 4), ("gpu", 1)])
+def test_loads_of_one_line_that_are_out_together_ask_l2_once(scope: str, asked: int) -> None:
+    """Four SMs read one line at the same time: merged, L2 looks up its four sectors once, and all four loads end."""
+    bench = Bench(noc__coalescer=scope, l2__partitions=1)
+    result = bench.run(np.repeat(rows([BASE]), 4, axis=0), sm=[0, 1, 2, 3])
+    assert (result["completed"] > result["issued"]).all()
+    looked_up, merged = bench.total("lts__t_sectors"), bench.total("noc__coalesced_sectors") if scope != "none" else 0
+    assert (looked_up, merged) == (4 * asked, 16 - 4 * asked)
+
+
+def test_loads_that_follow_each_other_are_not_merged() -> None:
+    bench = Bench(noc__coalescer="gpu", l2__partitions=1)
+    for sm in range(4):
+        bench.run(rows([BASE]), sm=sm)
+    assert bench.total("lts__t_sectors") == 16

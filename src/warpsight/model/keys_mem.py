@@ -75,6 +75,13 @@ SECTIONS = (
             Key("header_bytes", "int", "bytes", "Of a message towards L2, on top of its payload", 0, 128),
             Key("request_latency", "float", "cycles", "SM to slice", 0, 10_000),
             Key("response_latency", "float", "cycles", "Slice to SM", 0, 10_000),
+            Key(
+                "coalescer",
+                "str",
+                "",
+                "SMs whose loads of one line are merged while one is out",
+                choices=("none", "tpc", "gpc", "partition", "gpu"),
+            ),
         ),
     ),
     Section(

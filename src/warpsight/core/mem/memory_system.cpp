@@ -5,6 +5,7 @@ namespace ws {
 GpuMemory::GpuMemory(const Config& config, CounterRegistry& counters, const Topology& topology)
     : map_(config),
       noc_(config, counters, topology),
+      coalescer_(config, counters, topology),
       l2_(config, counters, topology, map_, *this),
       dram_shared_(config, topology.sm_mhz),
       dram_request_latency_(dram_shared_.clock.ns(config.real("dram.request_ns"))),
@@ -18,6 +19,7 @@ Cycle GpuMemory::can_send(Cycle now, uint16_t sm) { return std::max(now, cycle_a
 // SMs send for times a little ahead, one SM after the other: what they share is only taken when its time comes.
 void GpuMemory::send(Cycle now, const MemRequest& request) {
   const Tick leaves = noc_.leave(ticks(now), request.sm, request.payload);
+  if (coalescer_.join(request, leaves)) return;
   const uint32_t job = l2_.admit(request, leaves);
   if (!noc_.takes_no_time(request.payload)) return post(leaves, kRequest, job);
   l2_.job(job).at += noc_.request_latency();
@@ -26,8 +28,14 @@ void GpuMemory::send(Cycle now, const MemRequest& request) {
 
 void GpuMemory::later(Tick at, L2Event event, uint32_t job) { post(at, event == L2Event::Arrive ? kL2Arrive : kL2PeerFill, job); }
 
-// The event is posted for the time at which the message is over when no port is taken: mostly nothing more is to wait for then.
 void GpuMemory::respond(const MemRequest& request, Tick at) {
+  deliver(request, at);
+  coalescer_.answered(request,
+                      [&](const MemRequest& waiting, Tick left) { deliver(waiting, std::max(at, left + noc_.request_latency())); });
+}
+
+// The event is posted for the time at which the message is over when no port is taken: mostly nothing more is to wait for then.
+void GpuMemory::deliver(const MemRequest& request, Tick at) {
   const bool data = request.op == MemoryOp::Load || request.op == MemoryOp::Atomic;
   const uint32_t bytes = data ? count(request.sectors) * static_cast<uint32_t>(kSectorBytes) : 0;
   const Tick port = at + noc_.response_latency();
@@ -137,6 +145,7 @@ void GpuMemory::reset() {
   responses_.clear();
   dram_shared_.requests.clear();
   noc_.reset();
+  coalescer_.clear();
   l2_.reset();
   for (DramChannel& channel : channels_) channel.reset();
 }

@@ -7,6 +7,7 @@
 #include "mem/event_wheel.h"
 #include "mem/l2.h"
 #include "mem/noc.h"
+#include "mem/request_coalescer.h"
 
 namespace ws {
 
@@ -31,6 +32,7 @@ class GpuMemory final : public MemorySystem, private L2Client {
 
   void later(Tick at, L2Event event, uint32_t job) override;
   void respond(const MemRequest& request, Tick at) override;
+  void deliver(const MemRequest& request, Tick at);
   void dram_read(uint64_t line, uint8_t sectors, uint32_t slice, uint32_t slot, Tick at) override {
     dram(line, sectors, slice, slot, false, at);
   }
@@ -43,6 +45,7 @@ class GpuMemory final : public MemorySystem, private L2Client {
 
   AddressMap map_;
   Noc noc_;
+  RequestCoalescer coalescer_;
   L2 l2_;
   DramChannel::Shared dram_shared_;
   std::vector<DramChannel> channels_;

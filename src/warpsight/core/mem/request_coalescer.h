@@ -1,7 +1,7 @@
-// Merges loads of neighbouring SMs on their way to L2: while a load of a line is out, loads of the same sectors by other SMs of the group wait
-// for its answer instead of asking L2 again. The counters of the H200 show it: of the sectors that L1s receive (l1tex__m_xbar2l1tex_read_sectors)
-// L2 looks up only two thirds on sgemm_tiled_512 and one third on sgemm_naive_256, where SMs read the same tiles, and all of them where SMs share
-// nothing.
+// Merges loads of neighbouring SMs on their way to L2: while a load of a line is out, loads of the same sectors by other SMs of the group
+// wait for its answer instead of asking L2 again. The counters of the H200 show it: of the sectors that L1s receive
+// (l1tex__m_xbar2l1tex_read_sectors) L2 looks up only two thirds on sgemm_tiled_512 and one third on sgemm_naive_256, where SMs read the
+// same tiles, and all of them where SMs share nothing.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 #   make test          the test suite                    make docs     the documentation site, in site/
 #   make bench         how fast the simulator is         make tidy     clang-tidy over the C++ core (minutes)
 #                                                        make format   import order and C++ layout, in place
-# PYTHON=python3.12 picks the interpreter, VENV=folder the environment, ARGS="-k lanes" goes to the program a target runs.
+# PYTHON=python3.12 picks the interpreter of a new environment, VENV=folder another one; ARGS="-k lanes" goes to the program a target runs.
 
 PYTHON ?= python3
 VENV ?= .venv

@@ -37,6 +37,8 @@ Sm::Sm(const Config& config, CounterRegistry& counters, const OpTable& table, ui
       barrier_interval_(number_of(config, "barrier.interval")),
       barrier_latency_(number_of(config, "barrier.latency")),
       sleep_(number_of(config, "issue.sleep_cycles")),
+      warp_start_(number_of(config, "launch.warp_cycles")),
+      constant_latency_(number_of(config, "launch.constant_cycles")),
       fence_latency_{number_of(config, "fence.cta"), number_of(config, "fence.cluster"), number_of(config, "fence.gpu"),
                      number_of(config, "fence.sys")},
       fence_after_stores_(number_of(config, "fence.after_stores")),
@@ -72,6 +74,7 @@ Sm::~Sm() = default;
 
 void Sm::begin(const LaunchContext& context, Cycle now) {
   context_ = context;
+  constants_ready_ = kNever;
   scoreboard_.configure(static_cast<uint32_t>(slots_.size()), *context.program);
   lsu_->set_shared_bytes(context.ctas_per_sm * context.shared_bytes);
   lsu_->set_line_counts(context.lines != nullptr);
@@ -184,8 +187,9 @@ void Sm::launch(uint64_t number) {
     w.regs = warp.regs;
     w.cta = index;
     w.state = SlotState::Pending;
-    w.accounted = w.base = now_;
-    w.base_reason = Stall::Wait;
+    w.accounted = now_;
+    w.base = now_ + warp_start_;
+    w.base_reason = Stall::NoInstruction;
     scoreboard_.clear(id);
     SubCore& subcore = subcore_of(id);
     subcore.launched(id / n_subcores_, age_++);

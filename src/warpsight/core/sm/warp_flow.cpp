@@ -95,9 +95,11 @@ void Sm::time_next(uint32_t id, const Record& r, Cycle now) {
   const OpClass& op = table_.ops()[plans().slot(plan.first).op];
   w.pipe = op.pipe;
   charge(id, w.base_reason, w.base);
-  const Cycle fetched = fetch(w, id, r.address, now);
+  const Cycle fetched = fetch(w, id, r.address, std::max(now, w.base));
   if (fetched == kNever) return suspend(id, SlotState::Pending, Stall::NoInstruction);
   charge(id, Stall::NoInstruction, fetched);
+  if (constants_ready_ == kNever) constants_ready_ = w.accounted + constant_latency_;
+  charge(id, Stall::ImcMiss, constants_ready_);
   const Need need = operands(id, r, op);
   if (need.pending) return suspend(id, SlotState::Pending, need.reason);
   charge(id, need.reason, need.cycle);

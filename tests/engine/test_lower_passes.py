@@ -117,3 +117,23 @@ def test_diverging_loop_with_call(threads: int) -> None:
     expected[:threads] = np.arange(threads) ** 2
     for passes in (ALL_PASSES, frozenset()):
         assert np.array_equal(run(text, [np.zeros(64, np.uint32)], block=threads, passes=passes)[0], expected)
+
+
+@pytest.mark.parametrize("params", [".param .b32 out", ".reg .b32 out"])
+def test_return_value_written_by_some_lanes(params: str) -> None:
+    """A function that doubles odd numbers only: the short branch may become a guard, but must not write for all."""
+    write = "st.param.b32 [out], {};" if "param" in params else "mov.b32 out, {};"
+    function = f""".func ({params}) odd (.reg .b32 a) {{
+        .reg .b32 %r<4>; .reg .pred %p<2>;
+        {write.format("a")} and.b32 %r1, a, 1; setp.eq.s32 %p1, %r1, 0; @%p1 bra EVEN;
+        shl.b32 %r2, a, 1; {write.format("%r2")} EVEN: ret; }}"""
+    text = kernel_text(
+        """ld.param.u64 %rd1, [x]; mov.u32 %r1, %tid.x; call (%r2), odd, (%r1);
+        mul.wide.u32 %rd3, %r1, 4; add.s64 %rd4, %rd1, %rd3; st.global.u32 [%rd4], %r2; ret;""",
+        ".param .u64 x",
+        function,
+    )
+    numbers = np.arange(32, dtype=np.uint32)
+    expected = np.where(numbers % 2, 2 * numbers, numbers)
+    for passes in (ALL_PASSES, frozenset(), ALL_PASSES - {"coalesce"}, ALL_PASSES - {"schedule"}):
+        assert np.array_equal(run(text, [np.zeros(32, np.uint32)], passes=passes)[0], expected)

@@ -184,11 +184,17 @@ class _Builder:
         return register
 
     def _leave(self, instruction: Instruction) -> None:
+        returned: list[Operand] = []
         if instruction.opcode == "ret":
             for result in self.kernel.returns:
                 if result.space == "reg":
-                    self._move(self._formal(result.name, 0, result.size * 8), Reg(result.name, result.type), instruction)
-        if self._append(instruction).guard is None:
+                    returned.append(slot := self._formal(result.name, 0, result.size * 8))
+                    self._move(slot, Reg(result.name, result.type), instruction)
+                else:
+                    returned += [self._formal(result.name, *part) for part in self.mentioned.parts.get(result.name, ())]
+        op = self._append(instruction)
+        op.src += returned
+        if op.guard is None:
             self._end_block(goes_on=False)
 
     def _branch(self, instruction: Instruction) -> None:
@@ -316,19 +322,24 @@ class _Builder:
         if instruction.guard is not None and results:
             raise unsupported(instruction, self.kernel, "a guarded call that returns a value")
         at = frame_places([*head.returns, *head.params])[0]
+        sent: list[Operand] = []
         for formal, argument in zip(head.params, arguments):
             if isinstance(argument, Sym):
                 for offset, bits in self.mentioned.parts.get(argument.name, ()):
-                    self._move(self._slot(True, at[formal.name] + offset, bits), self._part(argument.name, offset, bits), instruction)
+                    sent.append(slot := self._slot(True, at[formal.name] + offset, bits))
+                    self._move(slot, self._part(argument.name, offset, bits), instruction)
             else:
-                self._move(self._slot(True, at[formal.name], formal.size * 8), argument, instruction)
+                sent.append(slot := self._slot(True, at[formal.name], formal.size * 8))
+                self._move(slot, argument, instruction)
         op = self._append(instruction)
-        op.src = []
+        op.src = sent
         op.callee = head.name
         self.function.callees.append(head.name)
         for formal, result in zip(head.returns, results):
             if isinstance(result, Sym):
                 for offset, bits in self.mentioned.parts.get(result.name, ()):
-                    self._move(self._part(result.name, offset, bits), self._slot(True, at[formal.name] + offset, bits), instruction)
+                    op.dst.append(slot := self._slot(True, at[formal.name] + offset, bits))
+                    self._move(self._part(result.name, offset, bits), slot, instruction)
             elif isinstance(result, Reg):
-                self._move(result, self._slot(True, at[formal.name], formal.size * 8), instruction)
+                op.dst.append(slot := self._slot(True, at[formal.name], formal.size * 8))
+                self._move(result, slot, instruction)

@@ -49,7 +49,7 @@ def add_convergence(function: Function) -> None:
 
 def varying_registers(function: Function) -> set[str]:
     """Registers that may differ between the lanes of a warp, not counting what differs because lanes took different paths."""
-    varying: set[str] = set()
+    varying: set[str] = set(function.fixed)  # parameters and results of device functions
     changed = True
     while changed:
         changed = False

@@ -48,7 +48,7 @@ def _leave_of(block: Block) -> Op | None:
 
 def _leave_under(block: Block, leaving: Block, guard: Guard, other: Block) -> None:
     leave = leaving.ops[0]
-    block.ops.append(Op(leave.opcode, leave.modifiers, leave.form, [], [], guard, leave.origin))
+    block.ops.append(Op(leave.opcode, leave.modifiers, leave.form, [], list(leave.src), guard, leave.origin))
     block.branch, block.targets, block.next, block.jump = None, [], other, None
 
 

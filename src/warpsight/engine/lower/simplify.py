@@ -38,7 +38,7 @@ def _propagate(function: Function) -> bool:
     for block in function.blocks:
         for position, op in enumerate(block.all_ops()):
             place = (block, position)
-            for i, source in enumerate(op.src):
+            for i, source in enumerate(op.src if op.kind not in (Kind.CALL, Kind.RETURN) else ()):  # those read places of the frame
                 value = _copied(defs, op, i, source, place)
                 if value is not None:
                     op.src[i] = value

@@ -228,3 +228,28 @@ def test_straight_line_code_runs_as_fast_as_the_instruction_caches_of_an_h200(in
         gpu.launch(code.machine(memory))
         warm.append(counter(gpu.launch(code.machine(memory)), "sm__warps_active"))
     assert (warm[1] - warm[0]) / instructions == pytest.approx(measured, rel=0.2)
+
+
+def test_pipe_counters_say_who_executed_and_how_busy_pipes_were() -> None:
+    """Four warps, one a sub-core, of 64 FFMA and 64 IMAD each: a half pipe is busy for two cycles with a warp."""
+    code = TimedCode()
+    for i in range(64):
+        code.op("fma", writes=[1 + i % 8])
+    for i in range(64):
+        code.op("imad", writes=[1 + i % 8])
+    code.exit()
+    result = launch(code, fixed(), block=128)
+    lite, heavy = (counter(result, f"smsp__inst_executed_pipe_{unit}") for unit in ("fmalite", "fmaheavy"))
+    assert lite + heavy == counter(result, "smsp__inst_executed_pipe_fma") == 4 * 128
+    assert heavy >= 4 * 64
+    busy = 2 * 4 * 128 / 2 / (4 * counter(result, "sm__cycles_active"))
+    assert result["counters"]["sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active"] == pytest.approx(100 * busy)
+
+
+def test_a_long_sleep_is_as_long_as_it_says() -> None:
+    """Also one of more cycles than the sub-core's ring of waiting warps has places."""
+    code = TimedCode()
+    code.op("sleep", 5_000_000, kind="sleep", aux=1)
+    code.exit()
+    result = launch(code, fixed())
+    assert result["stalls"]["sleeping"] == 5_000_000 - 1

@@ -202,12 +202,12 @@ void Gpu::derive(LaunchResult& result) const {
   const auto& entries = registry_.entries();
   const auto& totals = sampler_.totals();
   std::map<std::string, double>& c = result.counters;
-  uint64_t least = ~uint64_t{0}, most = 0, most_warps = 0;
+  uint64_t least = ~uint64_t{0}, most = 0;
   for (size_t i = 0; i < entries.size(); ++i) {
     c[entries[i].name + ".sum"] += static_cast<double>(totals[i]);
     if (entries[i].name == "sm__cycles_active") least = std::min(least, totals[i]), most = std::max(most, totals[i]);
   }
-  most_warps = config_.u("device.max_threads_per_sm") / kWarpSize;
+  const double max_warps = static_cast<double>(config_.u("device.max_threads_per_sm") / kWarpSize);
   const double active = c["sm__cycles_active.sum"], issued = c["smsp__inst_issued.sum"];
   const double subcores = static_cast<double>(config_.u("sm.subcores"));
   c["sm__cycles_elapsed.max"] = static_cast<double>(result.cycles);
@@ -217,9 +217,21 @@ void Gpu::derive(LaunchResult& result) const {
   c["sm__cycles_active.max"] = static_cast<double>(most);
   c["smsp__cycles_active.sum"] = active * subcores;
   if (active > 0) {
-    c["sm__warps_active.avg.pct_of_peak_sustained_active"] = 100 * c["sm__warps_active.sum"] / (active * static_cast<double>(most_warps));
+    c["sm__warps_active.avg.pct_of_peak_sustained_active"] = 100 * c["sm__warps_active.sum"] / (active * max_warps);
     c["smsp__inst_issued.avg.per_cycle_active"] = issued / (active * subcores);
     c["smsp__warps_eligible.avg.per_cycle_active"] = c["smsp__warps_eligible.sum"] / (active * subcores);
+  }
+  // A pipe of several units is as busy as they are on average, and has executed what all of them have.
+  for (const Pipe& pipe : table_.pipes()) {
+    double executed = 0, busy = 0;
+    for (uint8_t unit : pipe.units) {
+      executed += c["smsp__inst_executed_pipe_" + table_.units()[unit] + ".sum"];
+      busy += c["smsp__pipe_" + table_.units()[unit] + "_cycles_active.sum"];
+    }
+    if (pipe.units.size() > 1) c["smsp__inst_executed_pipe_" + pipe.name + ".sum"] = executed;
+    if (active > 0)
+      c["sm__pipe_" + pipe.name + "_cycles_active.avg.pct_of_peak_sustained_active"] =
+          100 * busy / (active * subcores * static_cast<double>(pipe.units.size()));
   }
   if (issued > 0) {
     for (const char* name : kStallNames)

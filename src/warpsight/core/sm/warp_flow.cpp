@@ -285,7 +285,7 @@ void Sm::control(uint32_t id, const Record& r, const Step& step, const OpClass& 
       w.base_reason = Stall::Barrier;
       break;
     case Kind::Sleep:
-      w.base = now + std::max(sleep_, static_cast<uint32_t>(step.sleep_ns / ns_per_cycle_));
+      w.base = now + std::max<Cycle>(sleep_, static_cast<Cycle>(step.sleep_ns / ns_per_cycle_));
       w.base_reason = Stall::Sleeping;
       break;
     case Kind::Fence:

@@ -103,7 +103,7 @@ SECTIONS = (
             Key("start_cycles", "int", "cycles", "From the start of a kernel until its first CTA runs", 0, 1_000_000),
             Key("end_cycles", "int", "cycles", "From the end of the last CTA until the kernel is over", 0, 1_000_000),
             Key("cta_interval", "float", "cycles", "Between the starts of two CTAs, chip-wide", 0, 10_000),
-            Key("warp_cycles", "int", "cycles", "From the start of a CTA until its warps fetch instructions", 0, 100_000),
+            Key("first_fetch_cycles", "int", "cycles", "The first warps of a kernel on an SM wait before they fetch", 0, 100_000),
             Key(
                 "constant_cycles",
                 "int",

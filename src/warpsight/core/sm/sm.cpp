@@ -37,7 +37,7 @@ Sm::Sm(const Config& config, CounterRegistry& counters, const OpTable& table, ui
       barrier_interval_(number_of(config, "barrier.interval")),
       barrier_latency_(number_of(config, "barrier.latency")),
       sleep_(number_of(config, "issue.sleep_cycles")),
-      warp_start_(number_of(config, "launch.warp_cycles")),
+      first_fetch_(number_of(config, "launch.first_fetch_cycles")),
       constant_latency_(number_of(config, "launch.constant_cycles")),
       fence_latency_{number_of(config, "fence.cta"), number_of(config, "fence.cluster"), number_of(config, "fence.gpu"),
                      number_of(config, "fence.sys")},
@@ -74,7 +74,7 @@ Sm::~Sm() = default;
 
 void Sm::begin(const LaunchContext& context, Cycle now) {
   context_ = context;
-  constants_ready_ = kNever;
+  code_ready_ = constants_ready_ = kNever;
   scoreboard_.configure(static_cast<uint32_t>(slots_.size()), *context.program);
   lsu_->set_shared_bytes(context.ctas_per_sm * context.shared_bytes);
   lsu_->set_line_counts(context.lines != nullptr);
@@ -175,6 +175,7 @@ void Sm::launch(uint64_t number) {
   cta.warps.clear();
   ++ctas_launched_;
   if (resident_++ == 0) active_sum_ -= now_;
+  if (code_ready_ == kNever) code_ready_ = now_ + first_fetch_;
   uint32_t id = 0;
   for (Warp& warp : cta.cta->warps) {
     while (slots_[id].state != SlotState::Free) ++id;
@@ -188,7 +189,7 @@ void Sm::launch(uint64_t number) {
     w.cta = index;
     w.state = SlotState::Pending;
     w.accounted = now_;
-    w.base = now_ + warp_start_;
+    w.base = std::max(now_, code_ready_);
     w.base_reason = Stall::NoInstruction;
     scoreboard_.clear(id);
     SubCore& subcore = subcore_of(id);

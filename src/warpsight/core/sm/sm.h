@@ -141,7 +141,7 @@ class Sm final : public LsuClient {
   double ns_per_cycle_;
   uint32_t sms_;
   // Cycles; the keys of [issue], [barrier] and [fence] say where they come from.
-  uint32_t guard_, late_reads_, buffer_bytes_, barrier_interval_, barrier_latency_, sleep_, warp_start_, constant_latency_;
+  uint32_t guard_, late_reads_, buffer_bytes_, barrier_interval_, barrier_latency_, sleep_, first_fetch_, constant_latency_;
   std::vector<uint8_t> cross_;  // [producer * pipes + consumer]: what a result takes longer to another pipe
   std::array<uint32_t, 4> fence_latency_{};
   uint32_t fence_after_stores_;
@@ -164,7 +164,8 @@ class Sm final : public LsuClient {
 
   Cycle now_ = 0, next_ = kNever;
   Cycle barrier_free_ = 0, last_drained_ = 0;
-  Cycle constants_ready_ = 0;  // when the SM has the constant bank of the launch; kNever: not asked for yet
+  Cycle code_ready_ = 0;       // from when the launch's warps can fetch,
+  Cycle constants_ready_ = 0;  // and have its constant bank; kNever: not asked for yet
   uint64_t age_ = 0;
   uint32_t resident_ = 0, accesses_in_flight_ = 0, storing_ = 0;
   std::vector<bool> stores_;  // by slot: stores not drained

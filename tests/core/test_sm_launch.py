@@ -253,3 +253,27 @@ def test_a_long_sleep_is_as_long_as_it_says() -> None:
     code.exit()
     result = launch(code, fixed())
     assert result["stalls"]["sleeping"] == 5_000_000 - 1
+
+
+def test_a_poll_stops_a_launch_or_raises_out_of_it() -> None:
+    """poll() is called every 50 ms; False ends the launch, an exception (Ctrl-C) comes out as itself. The GPU can be used again after both."""
+    code = Mixed(2)
+    space = _core.Memory(1 << 24)
+    grid = 400
+    code.base = space.allocate(4 * 512 * grid)
+    gpu = _core.Gpu(config())
+    calls: list[tuple[int, int, int]] = []
+
+    def stop(executed: int, ctas_done: int, cycle: int) -> bool:
+        calls.append((executed, ctas_done, cycle))
+        return len(calls) < 2
+
+    def interrupt(executed: int, ctas_done: int, cycle: int) -> bool:
+        raise KeyboardInterrupt
+
+    assert gpu.launch(code.machine(space, grid, 160), poll=stop)["end"] == "poll"
+    assert calls[0] < calls[1]
+    assert 0 < calls[1][0] < grid * 5 * 130
+    with pytest.raises(KeyboardInterrupt):
+        gpu.launch(code.machine(space, grid, 160), poll=interrupt)
+    assert gpu.launch(code.machine(space, 6, 160))["end"] == "finished"

@@ -63,7 +63,6 @@ class Sm final : public LsuClient {
 
   uint16_t number() const { return number_; }
   uint32_t subcores() const { return n_subcores_; }
-  const SubCoreCounters& counters(uint32_t subcore) const { return subcores_[subcore]->counters; }
 
   // For sub-cores; `slot` counts within the sub-core.
   struct Executed {

@@ -209,7 +209,7 @@ bool SubCore::try_issue(uint32_t slot, Cycle now) {
     active = on = static_cast<uint32_t>(std::popcount(w.warp->mask()));
     sm_.issue_only(number_, slot, op, now);
   }
-  occupy(slot, pipe, op, now);
+  occupy(pipe, op, now);
   if (executes) {
     const uint32_t extra = registers_->read(slot, sm_.uses(r), r.n_reads);
     if (extra) port_free_ = now + 1 + extra;
@@ -228,7 +228,7 @@ bool SubCore::try_issue(uint32_t slot, Cycle now) {
   return true;
 }
 
-void SubCore::occupy(uint32_t, const Pipe& pipe, const OpClass& op, Cycle now) {
+void SubCore::occupy(const Pipe& pipe, const OpClass& op, Cycle now) {
   for (uint8_t unit : pipe.units) {
     Cycle& free = pipe.shared ? sm_.shared_unit_free(unit) : unit_free_[unit];
     if (free > now) continue;

@@ -48,7 +48,7 @@ class SubCore {
   Cycle next_due(Cycle now) const;
 
   bool try_issue(uint32_t slot, Cycle now);
-  void occupy(uint32_t slot, const Pipe& pipe, const OpClass& op, Cycle now);
+  void occupy(const Pipe& pipe, const OpClass& op, Cycle now);
   uint64_t find_blocked(Cycle now);
   Cycle pipe_free(const Pipe& pipe) const;
   void make_ready(uint64_t slots);

@@ -256,7 +256,7 @@ def test_a_long_sleep_is_as_long_as_it_says() -> None:
 
 
 def test_a_poll_stops_a_launch_or_raises_out_of_it() -> None:
-    """poll() is called every 50 ms; False ends the launch, an exception (Ctrl-C) comes out as itself. The GPU can be used again after both."""
+    """poll() is called every 50 ms; False ends the launch, an exception (Ctrl-C) comes out. Both leave a usable GPU."""
     code = Mixed(2)
     space = _core.Memory(1 << 24)
     grid = 400

@@ -1,8 +1,8 @@
 """One tiny PTX kernel per instruction form, to be run on a real GPU and here: the bits must be the same.
 
-`cases()` lists forms as (PTX spelling, operand types). `ptx(case)` is a module with one kernel: thread i reads up to four 8-byte operands from
-`inputs()`, executes the instruction, and writes up to two 8-byte results. tools/isa_probe_hw.py runs all cases on the GPU through the driver and
-writes tests/data/isa_h200.npz; tests/semantics/test_isa_hardware.py compares.
+`cases()` lists forms as (PTX spelling, operand types). `ptx(case)` is a module with one kernel: thread i reads up to four 8-byte operands
+from `inputs()`, executes the instruction, and writes up to two 8-byte results. tools/isa_probe_hw.py runs all cases on the GPU through the
+driver and writes tests/data/isa_h200.npz; tests/semantics/test_isa_hardware.py compares.
 
 Inputs mix edge values of every type with random bits (fixed seed), so that each operand meets each kind of value.
 """
@@ -17,9 +17,30 @@ import numpy as np
 N = 256  # threads, and so operand tuples, per case
 
 INTS = ("u16", "s16", "u32", "s32", "u64", "s64")
-REG = {"pred": "pred", "u8": "b16", "s8": "b16", "b8": "b16", "u16": "b16", "s16": "b16", "b16": "b16", "f16": "b16", "bf16": "b16", "u32": "b32", "s32": "b32",
-       "b32": "b32", "f32": "b32", "f16x2": "b32", "bf16x2": "b32", "tf32": "b32", "u64": "b64", "s64": "b64", "b64": "b64", "f64": "b64", "u16x2": "b32",
-       "s16x2": "b32"}
+REG = {
+    "pred": "pred",
+    "u8": "b16",
+    "s8": "b16",
+    "b8": "b16",
+    "u16": "b16",
+    "s16": "b16",
+    "b16": "b16",
+    "f16": "b16",
+    "bf16": "b16",
+    "u32": "b32",
+    "s32": "b32",
+    "b32": "b32",
+    "f32": "b32",
+    "f16x2": "b32",
+    "bf16x2": "b32",
+    "tf32": "b32",
+    "u64": "b64",
+    "s64": "b64",
+    "b64": "b64",
+    "f64": "b64",
+    "u16x2": "b32",
+    "s16x2": "b32",
+}
 
 
 @dataclass(frozen=True)
@@ -128,8 +149,12 @@ def cases() -> list[Case]:
         add(f"slct.{t}.s32", t, t, t, "s32")
         add(f"slct.{t}.f32", t, t, t, "f32")
     add("slct.ftz.f32.f32", "f32", "f32", "f32", "f32")
-    orders = {"u": ("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"), "s": ("eq", "ne", "lt", "le", "gt", "ge"), "b": ("eq", "ne"),
-              "f": ("eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")}
+    orders = {
+        "u": ("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"),
+        "s": ("eq", "ne", "lt", "le", "gt", "ge"),
+        "b": ("eq", "ne"),
+        "f": ("eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"),
+    }
     for t in (*INTS, "b16", "b32", "b64", "f32", "f64", "f16", "bf16"):
         for o in orders["f" if "f" in t else t[0]]:
             add(f"setp.{o}.{t}", "pred", t, t)
@@ -168,8 +193,17 @@ def cases() -> list[Case]:
         for k in ("finite", "infinite", "number", "notanumber", "normal", "subnormal"):
             add(f"testp.{k}.{t}", "pred", t)
     for z in ("", ".ftz"):
-        for op, n in (("div.full", 2), ("div.approx", 2), ("rcp.approx", 1), ("sqrt.approx", 1), ("rsqrt.approx", 1), ("sin.approx", 1), ("cos.approx", 1),
-                      ("lg2.approx", 1), ("ex2.approx", 1)):
+        for op, n in (
+            ("div.full", 2),
+            ("div.approx", 2),
+            ("rcp.approx", 1),
+            ("sqrt.approx", 1),
+            ("rsqrt.approx", 1),
+            ("sin.approx", 1),
+            ("cos.approx", 1),
+            ("lg2.approx", 1),
+            ("ex2.approx", 1),
+        ):
             add(f"{op}{z}.f32", "f32", *["f32"] * n, approx=True)
     add("tanh.approx.f32", "f32", "f32", approx=True)
     add("rcp.approx.ftz.f64", "f64", "f64", approx=True)
@@ -242,7 +276,13 @@ def cases() -> list[Case]:
     # across lanes (N is a whole number of warps)
     for m in ("up", "down", "bfly", "idx"):
         out.append(Case(f"shfl.sync.{m}.b32 {{d}}|{{e}}, {{0}}, {{1}}, {{2}}, -1;", ("b32", "pred"), ("b32", "u32", "u32")))
-        out.append(Case(f"and.b32 {{1}}, {{1}}, 31; shfl.sync.{m}.b32 {{d}}|{{e}}, {{0}}, {{1}}, {31 if m != 'up' else 0}, -1;", ("b32", "pred"), ("b32", "u32")))
+        out.append(
+            Case(
+                f"and.b32 {{1}}, {{1}}, 31; shfl.sync.{m}.b32 {{d}}|{{e}}, {{0}}, {{1}}, {31 if m != 'up' else 0}, -1;",
+                ("b32", "pred"),
+                ("b32", "u32"),
+            )
+        )
     for m in ("all", "any", "uni"):
         out.append(Case(f"vote.sync.{m}.pred {{d}}, {{0}}, -1;", ("pred",), ("pred",)))
     out.append(Case("vote.sync.ballot.b32 {d}, {0}, -1;", ("b32",), ("pred",)))
@@ -250,7 +290,17 @@ def cases() -> list[Case]:
         out.append(Case(f"and.{t} {{0}}, {{0}}, 3; match.any.sync.{t} {{d}}, {{0}}, -1;", ("b32",), (t,)))
         out.append(Case(f"and.{t} {{0}}, {{0}}, 0; match.all.sync.{t} {{d}}|{{e}}, {{0}}, -1;", ("b32", "pred"), (t,)))
         out.append(Case(f"match.all.sync.{t} {{d}}|{{e}}, {{0}}, -1;", ("b32", "pred"), (t,)))
-    for op, t in (("add", "u32"), ("add", "s32"), ("min", "u32"), ("max", "u32"), ("min", "s32"), ("max", "s32"), ("and", "b32"), ("or", "b32"), ("xor", "b32")):
+    for op, t in (
+        ("add", "u32"),
+        ("add", "s32"),
+        ("min", "u32"),
+        ("max", "u32"),
+        ("min", "s32"),
+        ("max", "s32"),
+        ("and", "b32"),
+        ("or", "b32"),
+        ("xor", "b32"),
+    ):
         out.append(Case(f"redux.sync.{op}.{t} {{d}}, {{0}}, -1;", (t,), (t,)))
     out.append(Case("elect.sync {d}|{e}, -1;", ("b32", "pred"), ()))
     # packing
@@ -262,10 +312,19 @@ def cases() -> list[Case]:
 
 
 def ptx(case: Case, name: str = "probe") -> str:
-    lines = [".version 8.4", ".target sm_90", ".address_size 64", f".visible .entry {name}(.param .u64 p_in, .param .u64 p_out)", "{",
-             ".reg .b64 %in, %out, %o;", ".reg .b32 %i, %c, %t;", "mov.u32 %i, %tid.x; mov.u32 %c, %ctaid.x; mad.lo.s32 %i, %c, 64, %i;",
-             "ld.param.u64 %in, [p_in]; ld.param.u64 %out, [p_out];", "cvta.to.global.u64 %in, %in; cvta.to.global.u64 %out, %out;",
-             "mul.wide.u32 %o, %i, 32; add.s64 %in, %in, %o; mul.wide.u32 %o, %i, 16; add.s64 %out, %out, %o;"]
+    lines = [
+        ".version 8.4",
+        ".target sm_90",
+        ".address_size 64",
+        f".visible .entry {name}(.param .u64 p_in, .param .u64 p_out)",
+        "{",
+        ".reg .b64 %in, %out, %o;",
+        ".reg .b32 %i, %c, %t;",
+        "mov.u32 %i, %tid.x; mov.u32 %c, %ctaid.x; mad.lo.s32 %i, %c, 64, %i;",
+        "ld.param.u64 %in, [p_in]; ld.param.u64 %out, [p_out];",
+        "cvta.to.global.u64 %in, %in; cvta.to.global.u64 %out, %out;",
+        "mul.wide.u32 %o, %i, 32; add.s64 %in, %in, %o; mul.wide.u32 %o, %i, 16; add.s64 %out, %out, %o;",
+    ]
     names: dict[str, str] = {}
     for i, t in enumerate(case.src):
         names[str(i)] = f"%s{i}"
@@ -288,18 +347,136 @@ def ptx(case: Case, name: str = "probe") -> str:
 
 
 _FLOAT_EDGES = {
-    "f16": [0, 0x8000, 1, 0x8001, 0x3FF, 0x400, 0x8400, 0x3C00, 0xBC00, 0x3C01, 0x3800, 0x7BFF, 0xFBFF, 0x7C00, 0xFC00, 0x7E00, 0xFE00, 0x7D01, 0x4900, 0x5640, 0x5BFF,
-            0x3555, 0xC248],
-    "bf16": [0, 0x8000, 1, 0x8001, 0x7F, 0x80, 0x8080, 0x3F80, 0xBF80, 0x3F81, 0x3F00, 0x7F7F, 0xFF7F, 0x7F80, 0xFF80, 0x7FC0, 0xFFC0, 0x7F81, 0x4120, 0x42C8, 0x437F,
-             0x4F00, 0xC049],
-    "f32": [0, 0x80000000, 1, 0x80000001, 0x7FFFFF, 0x800000, 0x80800000, 0x3F800000, 0xBF800000, 0x3F800001, 0x3F000000, 0xBF000000, 0x3FC00000, 0x40200000, 0x7F7FFFFF,
-            0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00000, 0x7F800001, 0xFFA12345, 0x4F000000, 0xCF000000, 0x4F7FFFFF, 0x4F800000, 0x5F000000, 0x477FE000,
-            0x477FF000, 0x38800000, 0x33000000, 0x33800001, 0x42FF0000, 0x43000000, 0x437F8000, 0x4EFFFFFF, 0x1E3CE508, 0x00400000, 0x7E967699, 0x3EAAAAAB],
-    "f64": [0, 1 << 63, 1, (1 << 63) | 1, 0xFFFFFFFFFFFFF, 0x10000000000000, 0x8010000000000000, 0x3FF0000000000000, 0xBFF0000000000000, 0x3FF0000000000001,
-            0x3FE0000000000000, 0x3FF8000000000000, 0x4004000000000000, 0x7FEFFFFFFFFFFFFF, 0xFFEFFFFFFFFFFFFF, 0x7FF0000000000000, 0xFFF0000000000000, 0x7FF8000000000000,
-            0xFFF8000000000001, 0x7FF0000000000001, 0xFFF4123456789ABC, 0x41E0000000000000, 0xC1E0000000000000, 0x41EFFFFFFFE00000, 0x43E0000000000000, 0xC3E0000000000000,
-            0x43F0000000000000, 0x47EFFFFFE0000000, 0x47EFFFFFF0000000, 0x36A0000000000000, 0x3690000000000001, 0x380FFFFFFFFFFFFF, 0x40F0000000000000, 0x3E70000000000000,
-            0x0008000000000000, 0x3FD5555555555555],
+    "f16": [
+        0,
+        0x8000,
+        1,
+        0x8001,
+        0x3FF,
+        0x400,
+        0x8400,
+        0x3C00,
+        0xBC00,
+        0x3C01,
+        0x3800,
+        0x7BFF,
+        0xFBFF,
+        0x7C00,
+        0xFC00,
+        0x7E00,
+        0xFE00,
+        0x7D01,
+        0x4900,
+        0x5640,
+        0x5BFF,
+        0x3555,
+        0xC248,
+    ],
+    "bf16": [
+        0,
+        0x8000,
+        1,
+        0x8001,
+        0x7F,
+        0x80,
+        0x8080,
+        0x3F80,
+        0xBF80,
+        0x3F81,
+        0x3F00,
+        0x7F7F,
+        0xFF7F,
+        0x7F80,
+        0xFF80,
+        0x7FC0,
+        0xFFC0,
+        0x7F81,
+        0x4120,
+        0x42C8,
+        0x437F,
+        0x4F00,
+        0xC049,
+    ],
+    "f32": [
+        0,
+        0x80000000,
+        1,
+        0x80000001,
+        0x7FFFFF,
+        0x800000,
+        0x80800000,
+        0x3F800000,
+        0xBF800000,
+        0x3F800001,
+        0x3F000000,
+        0xBF000000,
+        0x3FC00000,
+        0x40200000,
+        0x7F7FFFFF,
+        0xFF7FFFFF,
+        0x7F800000,
+        0xFF800000,
+        0x7FC00000,
+        0xFFC00000,
+        0x7F800001,
+        0xFFA12345,
+        0x4F000000,
+        0xCF000000,
+        0x4F7FFFFF,
+        0x4F800000,
+        0x5F000000,
+        0x477FE000,
+        0x477FF000,
+        0x38800000,
+        0x33000000,
+        0x33800001,
+        0x42FF0000,
+        0x43000000,
+        0x437F8000,
+        0x4EFFFFFF,
+        0x1E3CE508,
+        0x00400000,
+        0x7E967699,
+        0x3EAAAAAB,
+    ],
+    "f64": [
+        0,
+        1 << 63,
+        1,
+        (1 << 63) | 1,
+        0xFFFFFFFFFFFFF,
+        0x10000000000000,
+        0x8010000000000000,
+        0x3FF0000000000000,
+        0xBFF0000000000000,
+        0x3FF0000000000001,
+        0x3FE0000000000000,
+        0x3FF8000000000000,
+        0x4004000000000000,
+        0x7FEFFFFFFFFFFFFF,
+        0xFFEFFFFFFFFFFFFF,
+        0x7FF0000000000000,
+        0xFFF0000000000000,
+        0x7FF8000000000000,
+        0xFFF8000000000001,
+        0x7FF0000000000001,
+        0xFFF4123456789ABC,
+        0x41E0000000000000,
+        0xC1E0000000000000,
+        0x41EFFFFFFFE00000,
+        0x43E0000000000000,
+        0xC3E0000000000000,
+        0x43F0000000000000,
+        0x47EFFFFFE0000000,
+        0x47EFFFFFF0000000,
+        0x36A0000000000000,
+        0x3690000000000001,
+        0x380FFFFFFFFFFFFF,
+        0x40F0000000000000,
+        0x3E70000000000000,
+        0x0008000000000000,
+        0x3FD5555555555555,
+    ],
 }
 
 
@@ -315,8 +492,45 @@ def _edges(t: str) -> list[int]:
         return [0, 1]
     bits = int("".join(c for c in t.split("x")[0] if c.isdigit())) * (2 if "x2" in t else 1)
     top = 1 << bits
-    values = [0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, top - 1, top - 2, top // 2, top // 2 - 1, top // 2 + 1, 0x8000, 0x7FFF, 0xFFFF, 0x10000,
-              0x1F, 0x1234, 0x0F0F0F0F0F0F0F0F, 0x8080808080808080, 0x7F7F7F7F7F7F7F7F, 0xDEADBEEFCAFEF00D, 100, 1000, 0xFF00FF]
+    values = [
+        0,
+        1,
+        2,
+        3,
+        5,
+        7,
+        8,
+        15,
+        16,
+        31,
+        32,
+        33,
+        63,
+        64,
+        65,
+        127,
+        128,
+        255,
+        256,
+        top - 1,
+        top - 2,
+        top // 2,
+        top // 2 - 1,
+        top // 2 + 1,
+        0x8000,
+        0x7FFF,
+        0xFFFF,
+        0x10000,
+        0x1F,
+        0x1234,
+        0x0F0F0F0F0F0F0F0F,
+        0x8080808080808080,
+        0x7F7F7F7F7F7F7F7F,
+        0xDEADBEEFCAFEF00D,
+        100,
+        1000,
+        0xFF00FF,
+    ]
     return [v % top for v in values]
 
 

@@ -1,6 +1,6 @@
 """Runs every case of isa_probe.py on the GPU of this machine through the CUDA driver (ctypes; no toolkit needed) and writes the results.
 
-    python tools/isa_probe_hw.py OUT.npz
+    python -m tools.isa_probe_hw OUT.npz
 
 OUT holds `names` and `results` (cases, N, 2) uint64. A case that the driver refuses is listed on standard error and left out.
 """
@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent))
-import isa_probe
+from tools import isa_probe
 
 
 def main(out: str) -> int:

@@ -14,8 +14,29 @@ import numpy as np
 
 from warpsight import _core
 
-KINDS = {name: i for i, name in enumerate(
-    "alu memory branch brx call calli ret exit trap brkpt barrier warpsync syncalu fence sleep nop".split())}
+KINDS = {
+    name: i
+    for i, name in enumerate(
+        [
+            "alu",
+            "memory",
+            "branch",
+            "brx",
+            "call",
+            "calli",
+            "ret",
+            "exit",
+            "trap",
+            "brkpt",
+            "barrier",
+            "warpsync",
+            "syncalu",
+            "fence",
+            "sleep",
+            "nop",
+        ]
+    )
+}
 NO_GUARD = -1
 ROW = 128
 
@@ -32,13 +53,49 @@ class Code:
     table: list[int] = field(default_factory=list)
     run: dict[int, Callable[[Any, int, Any], None]] = field(default_factory=dict)
 
-    def emit(self, kind: str, *operands: int, run: Callable[[Any, int, Any], None] | None = None, guard: int = NO_GUARD, flags: int = 0,
-             target: int = 0, aux: int = 0, sub: int = 0, space: int = 0, op: int = 0, cache: int = 0, nbytes: int = 0) -> int:
+    def emit(
+        self,
+        kind: str,
+        *operands: int,
+        run: Callable[[Any, int, Any], None] | None = None,
+        guard: int = NO_GUARD,
+        flags: int = 0,
+        target: int = 0,
+        aux: int = 0,
+        sub: int = 0,
+        space: int = 0,
+        op: int = 0,
+        cache: int = 0,
+        nbytes: int = 0,
+    ) -> int:
         index = len(self.records)
         first = len(self.operands)
         self.operands.extend(operands)
-        self.records.append(_LAYOUT.pack(0, first, guard, target, aux, 0, 16 * index, index, 0, len(operands), KINDS[kind], flags, 0, 0, sub, space,
-                                         op, cache, nbytes, 0, nbytes))
+        self.records.append(
+            _LAYOUT.pack(
+                0,
+                first,
+                guard,
+                target,
+                aux,
+                0,
+                16 * index,
+                index,
+                0,
+                len(operands),
+                KINDS[kind],
+                flags,
+                0,
+                0,
+                sub,
+                space,
+                op,
+                cache,
+                nbytes,
+                0,
+                nbytes,
+            )
+        )
         if run:
             self.run[index] = run
         return index
@@ -48,11 +105,28 @@ class Code:
         struct.pack_into("<I", r, 16, target)
         self.records[index] = bytes(r)
 
-    def machine(self, memory: Any, grid: tuple[int, int, int], block: tuple[int, int, int], *, frame: int = 1024, stack: int = 2048, shared: int = 0,
-                local: int = 0, params: bytes = b"") -> Any:
-        sizes = dict(frame_bytes=frame, stack_bytes=stack, registers=16, barriers=1, local_bytes=local, static_shared=shared)
-        program = _core.Program("test", np.frombuffer(b"".join(self.records), np.uint8), np.array(self.operands or [0], np.int64), np.zeros(1, np.uint16),
-                                np.array(self.table or [0], np.uint32), [""], sizes)
+    def machine(
+        self,
+        memory: Any,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        *,
+        frame: int = 1024,
+        stack: int = 2048,
+        shared: int = 0,
+        local: int = 0,
+        params: bytes = b"",
+    ) -> Any:
+        sizes = {"frame_bytes": frame, "stack_bytes": stack, "registers": 16, "barriers": 1, "local_bytes": local, "static_shared": shared}
+        program = _core.Program(
+            "test",
+            np.frombuffer(b"".join(self.records), np.uint8),
+            np.array(self.operands or [0], np.int64),
+            np.zeros(1, np.uint16),
+            np.array(self.table or [0], np.uint32),
+            [""],
+            sizes,
+        )
         m = _core.Machine(program, memory, grid, block, 0, params, 0)
 
         def interpret(record: int, regs: Any, mask: int, context: Any) -> None:

@@ -75,21 +75,21 @@ def test_lanes_that_leave_a_loop_wait_outside(memory: Any) -> None:
 @pytest.mark.parametrize("polls", [True, False])
 def test_a_spin_lock_inside_one_warp_ends(memory: Any, polls: bool) -> None:
     """Each lane spins until it gets the lock; the lane that has it must run the code behind the loop to give it back."""
-    state = {"owner": None, "entered": []}
+    owner: list[int] = []
+    entered: list[int] = []
     c = Code()
 
     def acquire(r: Any, m: int, x: Any) -> None:
         got = np.zeros(32, bool)
-        if state["owner"] is None:
+        if not owner:
             lane = (m & -m).bit_length() - 1
-            state["owner"] = lane
+            owner.append(lane)
             got[lane] = True
         set_pred(r, P, ~got, m)
 
     def release(r: Any, m: int, x: Any) -> None:
-        assert m == 1 << state["owner"]
-        state["entered"].append(state["owner"])
-        state["owner"] = None
+        assert m == 1 << owner[0]
+        entered.append(owner.pop())
 
     top = c.emit("memory" if polls else "alu", run=acquire, op=3 if polls else 0)
     c.emit("branch", guard=P, target=top)
@@ -97,7 +97,7 @@ def test_a_spin_lock_inside_one_warp_ends(memory: Any, polls: bool) -> None:
     c.emit("exit")
     block = 32 if polls else 2  # without a hint that the loop polls memory the machine is slow to give up convergence
     assert c.machine(memory, (1, 1, 1), (block, 1, 1)).run(1)
-    assert sorted(state["entered"]) == list(range(block))
+    assert sorted(entered) == list(range(block))
 
 
 def test_warps_and_ctas_that_wait_for_each_other_end(memory: Any) -> None:
@@ -115,7 +115,7 @@ def test_warps_and_ctas_that_wait_for_each_other_end(memory: Any) -> None:
     c.emit("exit")
     assert c.machine(memory, (2, 1, 1), (64, 1, 1)).run(2)
     flag[0] = False
-    assert not c.machine(memory, (2, 1, 1), (64, 1, 1)).run(1, 2_000_000), "with room for one CTA only, the second can never start"
+    assert not c.machine(memory, (2, 1, 1), (64, 1, 1)).run(1, 400_000), "with room for one CTA only, the second can never start"
 
 
 def test_call_and_return_use_windows(memory: Any) -> None:
@@ -255,9 +255,20 @@ def access(space: int, addresses: Any, *, store: bool = False, size: int = 4, co
     return c
 
 
-@pytest.mark.parametrize(("pattern", "size", "count"), [
-    (np.arange(32) * 4, 4, 1), (np.arange(32) * 8, 8, 1), (np.arange(32) * 16, 4, 4), (np.arange(32) * 16, 16, 1), (np.arange(32)[::-1] * 4, 4, 1),
-    (np.zeros(32), 4, 1), (np.arange(32) * 2, 2, 1), (np.arange(32) * 3, 1, 1), ((np.arange(32) * 7 % 32) * 8, 4, 2)])
+@pytest.mark.parametrize(
+    ("pattern", "size", "count"),
+    [
+        (np.arange(32) * 4, 4, 1),
+        (np.arange(32) * 8, 8, 1),
+        (np.arange(32) * 16, 4, 4),
+        (np.arange(32) * 16, 16, 1),
+        (np.arange(32)[::-1] * 4, 4, 1),
+        (np.zeros(32), 4, 1),
+        (np.arange(32) * 2, 2, 1),
+        (np.arange(32) * 3, 1, 1),
+        ((np.arange(32) * 7 % 32) * 8, 4, 2),
+    ],
+)
 def test_loads_of_every_width_and_pattern(memory: Any, pattern: Any, size: int, count: int) -> None:
     base = memory.allocate(4096)
     data = np.random.default_rng(1).integers(0, 256, 4096).astype(np.uint8)

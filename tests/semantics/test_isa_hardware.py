@@ -5,7 +5,6 @@ Whole kernels run through the front end, the lowering and the compiled handlers,
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from functools import lru_cache
 from pathlib import Path
@@ -15,10 +14,9 @@ import numpy as np
 import pytest
 
 import warpsight as ws
+from tools import isa_probe
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-import isa_probe  # noqa: E402
 
 DATA = np.load(ROOT / "tests" / "data" / "isa_h200.npz")
 EXPECTED = dict(zip(DATA["names"].tolist(), DATA["results"], strict=True))
@@ -61,7 +59,8 @@ def as_float(bits: np.ndarray, kind: str) -> np.ndarray:
     bits = bits & np.uint64((1 << {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}[kind]) - 1)
     if kind == "bf16":
         return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
-    return bits.astype({"f16": np.uint16, "f32": np.uint32, "f64": np.uint64}[kind]).view({"f16": np.float16, "f32": np.float32, "f64": np.float64}[kind]).astype(np.float64)
+    unsigned = {"f16": np.uint16, "f32": np.uint32, "f64": np.uint64}[kind]
+    return bits.astype(unsigned).view({"f16": np.float16, "f32": np.float32, "f64": np.float64}[kind]).astype(np.float64)
 
 
 @np.errstate(invalid="ignore")  # signalling NaNs among the inputs
@@ -90,6 +89,8 @@ def test_bits_equal_the_hardwares(opcode: str) -> None:
         if not ok.all():
             i = int(np.argmin(ok))
             operands = ", ".join(hex(int(v)) for v in isa_probe.inputs(case)[i, : len(case.src)])
-            wrong.append(f"{case.name}: {np.count_nonzero(~ok)} of {isa_probe.N} differ; first: thread {i}, operands {operands}: got "
-                         f"{[hex(int(v)) for v in got[i]]}, hardware {[hex(int(v)) for v in want[i]]}")
+            wrong.append(
+                f"{case.name}: {np.count_nonzero(~ok)} of {isa_probe.N} differ; first: thread {i}, operands {operands}: got "
+                f"{[hex(int(v)) for v in got[i]]}, hardware {[hex(int(v)) for v in want[i]]}"
+            )
     assert not wrong, f"{len(wrong)} of {len(BY_OPCODE[opcode])} forms:\n" + "\n".join(wrong)

@@ -1,6 +1,6 @@
 // Named counters. A component owns plain uint64_t members, increments them without a branch, and registers each once with its name (Nsight
-// Compute's where it means the same), the kind of unit it belongs to and the unit's index. Sums, per-unit tables and time series (a snapshot
-// of all counters every N cycles) are taken from outside, so no statistics code sits in the model.
+// Compute's where it means the same), the kind of unit it belongs to and the unit's index. Sums, per-unit tables and time series (a
+// snapshot of all counters every N cycles) are taken from outside, so no statistics code sits in the model.
 #pragma once
 
 #include <cstdint>

@@ -88,10 +88,12 @@ struct Field {
 constexpr Field kFields[] = {
 #define WS_LANES(f) {#f, offsetof(WarpContext, f), 32, kWarpSize}
 #define WS_SCALAR(f) {#f, offsetof(WarpContext, f), sizeof(WarpContext::f) * 8, 1}
-    WS_LANES(tid_x),       WS_LANES(tid_y),       WS_LANES(tid_z),       WS_SCALAR(scratch), WS_SCALAR(shared_host), WS_SCALAR(shared_lo), WS_SCALAR(shared_span),    WS_SCALAR(clock),       WS_SCALAR(globaltimer),
-    WS_SCALAR(gridid),     WS_SCALAR(ntid_x),     WS_SCALAR(ntid_y),     WS_SCALAR(ntid_z),     WS_SCALAR(ctaid_x),     WS_SCALAR(ctaid_y),
-    WS_SCALAR(ctaid_z),    WS_SCALAR(nctaid_x),   WS_SCALAR(nctaid_y),   WS_SCALAR(nctaid_z),   WS_SCALAR(warpid),      WS_SCALAR(nwarpid),
-    WS_SCALAR(smid),       WS_SCALAR(nsmid),      WS_SCALAR(dynamic_smem), WS_SCALAR(total_smem), WS_SCALAR(aggr_smem), WS_SCALAR(warp_in_cta),
+    WS_LANES(tid_x),      WS_LANES(tid_y),        WS_LANES(tid_z),     WS_SCALAR(scratch),      WS_SCALAR(shared_host),
+    WS_SCALAR(shared_lo), WS_SCALAR(shared_span), WS_SCALAR(clock),    WS_SCALAR(globaltimer),  WS_SCALAR(gridid),
+    WS_SCALAR(ntid_x),    WS_SCALAR(ntid_y),      WS_SCALAR(ntid_z),   WS_SCALAR(ctaid_x),      WS_SCALAR(ctaid_y),
+    WS_SCALAR(ctaid_z),   WS_SCALAR(nctaid_x),    WS_SCALAR(nctaid_y), WS_SCALAR(nctaid_z),     WS_SCALAR(warpid),
+    WS_SCALAR(nwarpid),   WS_SCALAR(smid),        WS_SCALAR(nsmid),    WS_SCALAR(dynamic_smem), WS_SCALAR(total_smem),
+    WS_SCALAR(aggr_smem), WS_SCALAR(warp_in_cta),
 #undef WS_LANES
 #undef WS_SCALAR
 };
@@ -143,7 +145,9 @@ void bind_memory(nb::module_& m) {
       .def(nb::init<uint64_t>(), nb::arg("bytes"))
       .def(
           "allocate",
-          [](Memory& self, uint64_t bytes, uint64_t align, std::string name, bool read_only) { return self.allocate(bytes, align, std::move(name), read_only); },
+          [](Memory& self, uint64_t bytes, uint64_t align, std::string name, bool read_only) {
+            return self.allocate(bytes, align, std::move(name), read_only);
+          },
           nb::arg("bytes"), nb::arg("align") = 256, nb::arg("name") = "", nb::arg("read_only") = false)
       .def("release", &Memory::release, nb::arg("address"))
       .def(
@@ -170,8 +174,8 @@ void bind_program(nb::module_& m) {
   nb::class_<Program>(m, "Program")
       .def(
           "__init__",
-          [](Program* self, std::string name, Array<uint8_t> records, Array<int64_t> operands, Array<uint16_t> uses, Array<uint32_t> branch_table,
-             std::vector<std::string> timing, const nb::dict& sizes) {
+          [](Program* self, std::string name, Array<uint8_t> records, Array<int64_t> operands, Array<uint16_t> uses,
+             Array<uint32_t> branch_table, std::vector<std::string> timing, const nb::dict& sizes) {
             if (records.size() % sizeof(Record)) throw std::invalid_argument("records are not a whole number of 64-byte entries");
             auto size = [&](const char* key) { return nb::cast<uint32_t>(sizes[key]); };
             new (self) Program();
@@ -190,7 +194,8 @@ void bind_program(nb::module_& m) {
             self->local_bytes = size("local_bytes");
             self->static_shared = size("static_shared");
           },
-          nb::arg("name"), nb::arg("records"), nb::arg("operands"), nb::arg("uses"), nb::arg("branch_table"), nb::arg("timing"), nb::arg("sizes"))
+          nb::arg("name"), nb::arg("records"), nb::arg("operands"), nb::arg("uses"), nb::arg("branch_table"), nb::arg("timing"),
+          nb::arg("sizes"))
       .def_prop_ro("name", [](const Program& p) { return p.name; })
       .def("__len__", [](const Program& p) { return p.records.size(); });
   m.attr("RECORD_BYTES") = sizeof(Record);
@@ -212,7 +217,8 @@ bool poll_python(void* user, const Progress& progress) {
 void interpret_python(void* user, uint32_t record, uint8_t* regs, uint32_t mask, WarpContext* context) {
   nb::gil_scoped_acquire gil;
   auto* self = static_cast<MachineHandle*>(user);
-  const size_t shape[1] = {self->machine->program().stack_bytes - (static_cast<size_t>(regs - context->cta->regs) % self->machine->program().stack_bytes)};
+  const size_t shape[1] = {self->machine->program().stack_bytes -
+                           (static_cast<size_t>(regs - context->cta->regs) % self->machine->program().stack_bytes)};
   nb::ndarray<uint8_t, nb::numpy> view(regs, 1, shape, nb::none());
   self->interpreter(record, nb::cast(view, nb::rv_policy::reference), mask, LaneContext{context});
 }
@@ -223,13 +229,15 @@ void bind_machine(nb::module_& m) {
       .def("load", &LaneContext::load)
       .def("store", &LaneContext::store)
       .def_prop_ro("faulted", &LaneContext::faulted)
-      .def_prop_ro("address", [](const LaneContext& self) { return reinterpret_cast<uintptr_t>(self.context); }, "Of the WarpContext, to call a compiled handler with.");
+      .def_prop_ro(
+          "address", [](const LaneContext& self) { return reinterpret_cast<uintptr_t>(self.context); },
+          "Of the WarpContext, to call a compiled handler with.");
 
   nb::class_<MachineHandle>(m, "Machine", "One launch of a program: its CTAs, warps and memory.")
       .def(
           "__init__",
-          [](MachineHandle* self, nb::object program, nb::object memory, std::array<uint32_t, 3> grid, std::array<uint32_t, 3> block, uint32_t dynamic_shared,
-             nb::bytes params, uint32_t reserved_shared) {
+          [](MachineHandle* self, nb::object program, nb::object memory, std::array<uint32_t, 3> grid, std::array<uint32_t, 3> block,
+             uint32_t dynamic_shared, nb::bytes params, uint32_t reserved_shared) {
             LaunchShape shape;
             std::copy(grid.begin(), grid.end(), shape.grid);
             std::copy(block.begin(), block.end(), shape.block);
@@ -239,7 +247,8 @@ void bind_machine(nb::module_& m) {
             self->machine = std::make_unique<Machine>(nb::cast<const Program&>(program), nb::cast<Memory&>(memory), shape,
                                                       std::vector<uint8_t>(bytes, bytes + params.size()), reserved_shared);
           },
-          nb::arg("program"), nb::arg("memory"), nb::arg("grid"), nb::arg("block"), nb::arg("dynamic_shared"), nb::arg("params"), nb::arg("reserved_shared"))
+          nb::arg("program"), nb::arg("memory"), nb::arg("grid"), nb::arg("block"), nb::arg("dynamic_shared"), nb::arg("params"),
+          nb::arg("reserved_shared"))
       .def("count_records", [](MachineHandle& self) { self.machine->count_records(); })
       .def(
           "interpret_with",
@@ -256,7 +265,8 @@ void bind_machine(nb::module_& m) {
             return self.machine->run(resident, budget, &poll_python, &state);
           },
           nb::arg("resident"), nb::arg("budget") = 0, nb::arg("poll") = nb::none(),
-          "Runs all CTAs functionally, at most `resident` at a time. False when stopped by the budget (records) or by poll(executed, ctas_done).")
+          "Runs all CTAs functionally, at most `resident` at a time. False when stopped by the budget (records) or by poll(executed, "
+          "ctas_done).")
       .def_prop_ro("executed", [](MachineHandle& self) { return self.machine->progress().executed; })
       .def_prop_ro("thread_executed", [](MachineHandle& self) { return self.machine->progress().thread_executed; })
       .def_prop_ro("ctas_done", [](MachineHandle& self) { return self.machine->progress().ctas_done; })
@@ -289,7 +299,8 @@ void bind_machine(nb::module_& m) {
 
 void bind_exec(nb::module_& m) {
   static PyObject* fault_type = nullptr;  // borrowed from the module, which lives as long as the interpreter
-  nb::object type = nb::steal(PyErr_NewExceptionWithDoc("warpsight._core.KernelFault", "A kernel went wrong; args[0] is a dict of the fault's fields.", nullptr, nullptr));
+  nb::object type = nb::steal(PyErr_NewExceptionWithDoc("warpsight._core.KernelFault",
+                                                        "A kernel went wrong; args[0] is a dict of the fault's fields.", nullptr, nullptr));
   fault_type = type.ptr();
   m.attr("KernelFault") = type;
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
@@ -302,7 +313,8 @@ void bind_exec(nb::module_& m) {
   bind_memory(m);
   bind_program(m);
   bind_machine(m);
-  m.def("context_fields", &context_fields, "name -> (byte offset in the warp context, bits, lanes); 'scratch_fields' -> offsets behind the scratch pointer.");
+  m.def("context_fields", &context_fields,
+        "name -> (byte offset in the warp context, bits, lanes); 'scratch_fields' -> offsets behind the scratch pointer.");
   m.def("runtime_symbols", &runtime_symbols, "name -> address of the functions that compiled handlers call.");
 }
 

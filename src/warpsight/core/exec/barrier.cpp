@@ -21,7 +21,8 @@ void Machine::arrive(Warp& warp, const Record& record, uint32_t mask, Step& step
   const int64_t id = value(0, kBarrierIdImm);
   const int64_t count = value(1, kBarrierCountImm);  // -1: all threads of the CTA
   if (id < 0 || id >= static_cast<int64_t>(cta.barriers.size())) fail(warp, split, FaultKind::BarrierId, lane, static_cast<uint64_t>(id));
-  if (count != -1 && (count <= 0 || count % kWarpSize || count > 1024 * 2)) fail(warp, split, FaultKind::BarrierCount, lane, static_cast<uint64_t>(count));
+  if (count != -1 && (count <= 0 || count % kWarpSize || count > 1024 * 2))
+    fail(warp, split, FaultKind::BarrierCount, lane, static_cast<uint64_t>(count));
   const auto op = static_cast<BarrierOp>(record.sub);
   Barrier& barrier = cta.barriers[static_cast<size_t>(id)];
   if (barrier.arrived == 0) {
@@ -113,7 +114,8 @@ std::vector<Machine::Place> Machine::places() const {
           continue;
         }
         const Barrier& b = cta->barriers[s.barrier];
-        out.push_back({s.pc, s.state, s.barrier, 1, cta->id, warp.index, s.mask, s.wait_mask, b.arrived, b.expected ? b.expected : cta->live_threads});
+        out.push_back({s.pc, s.state, s.barrier, 1, cta->id, warp.index, s.mask, s.wait_mask, b.arrived,
+                       b.expected ? b.expected : cta->live_threads});
       }
     }
   }

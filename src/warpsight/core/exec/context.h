@@ -10,8 +10,9 @@ namespace ws {
 class Machine;
 struct Cta;
 
-// Addresses that an instruction may access without asking again: [lo, lo + span) of one live allocation. Compiled handlers look here first; the
-// slow path fills it. An instruction finds its window by the address of its operands, so that a kernel's arrays do not displace each other.
+// Addresses that an instruction may access without asking again: [lo, lo + span) of one live allocation. Compiled handlers look here first;
+// the slow path fills it. An instruction finds its window by the address of its operands, so that a kernel's arrays do not displace each
+// other.
 struct AccessWindow {
   uint64_t lo = 0, span = 0;
 };
@@ -19,9 +20,9 @@ inline constexpr int kAccessWindows = 64;
 
 // Scratch of one machine: lane addresses of the last memory operation and what compiled handlers need to reach memory.
 struct alignas(64) Scratch {
-  uint64_t addr[kWarpSize];        // byte addresses as the program computed them (space-relative or generic)
-  uint8_t* host[kWarpSize];        // of translate()
-  uint32_t fault = 0;              // FaultKind of the running instruction, 0: none
+  uint64_t addr[kWarpSize];  // byte addresses as the program computed them (space-relative or generic)
+  uint8_t* host[kWarpSize];  // of translate()
+  uint32_t fault = 0;        // FaultKind of the running instruction, 0: none
   uint32_t fault_lane = 0;
   Space space = Space::Global;     // resolved space of the last access (generic resolved; mixed generic accesses: that of the first lane)
   uint32_t access_mask = 0;        // lanes that accessed memory in the last memory operation
@@ -36,12 +37,12 @@ struct alignas(64) WarpContext {
   Machine* machine;
   Cta* cta;
   const uint8_t* params;
-  uint8_t* shared_host;   // host address = shared_host + shared address, for shared_lo <= address < shared_lo + shared_span
+  uint8_t* shared_host;  // host address = shared_host + shared address, for shared_lo <= address < shared_lo + shared_span
   uint64_t shared_lo, shared_span;
-  uint8_t* local;         // local memory of the warp: lane l's bytes start at local + l * local_bytes
-  uint64_t local_bytes;   // per lane
-  uint64_t clock;         // %clock64
-  uint64_t globaltimer;   // ns
+  uint8_t* local;        // local memory of the warp: lane l's bytes start at local + l * local_bytes
+  uint64_t local_bytes;  // per lane
+  uint64_t clock;        // %clock64
+  uint64_t globaltimer;  // ns
   uint64_t gridid;
   uint32_t ntid_x, ntid_y, ntid_z;
   uint32_t ctaid_x, ctaid_y, ctaid_z;

@@ -8,9 +8,9 @@ namespace ws {
 
 namespace {
 
-// A split that loops while others wait gives way after this weight of backward branches: an iteration that polls memory (atomic, volatile or
-// acquire load, nanosleep) weighs kPollWeight, since it may wait for the very lanes that wait for it; any other weighs 1, since most loops end
-// by themselves and should end converged.
+// A split that loops while others wait gives way after this weight of backward branches: an iteration that polls memory (atomic, volatile
+// or acquire load, nanosleep) weighs kPollWeight, since it may wait for the very lanes that wait for it; any other weighs 1, since most
+// loops end by themselves and should end converged.
 constexpr uint32_t kSliceWeight = 1u << 16;
 constexpr uint32_t kPollWeight = 1u << 8;
 constexpr uint32_t kQuantum = 1024;  // instructions for which the other split then runs
@@ -80,7 +80,8 @@ void Machine::choose(Warp& warp) {
     best = first_ready();
     if (!best) {
       const bool barrier = std::any_of(splits.begin(), splits.end(), [](const Split& s) { return s.state == SplitState::AtBarrier; });
-      if (!barrier && !splits.empty()) fail(warp, splits[0], FaultKind::SyncMask, static_cast<uint32_t>(__builtin_ctz(splits[0].mask)), splits[0].wait_mask);
+      if (!barrier && !splits.empty())
+        fail(warp, splits[0], FaultKind::SyncMask, static_cast<uint32_t>(__builtin_ctz(splits[0].mask)), splits[0].wait_mask);
       if (!splits.empty()) warp.state = WarpState::Blocked;
       return;
     }
@@ -167,7 +168,8 @@ void Machine::call(Warp& warp, const Record& record, uint32_t mask) {
     split.pc++;
     return;
   }
-  if (split.frame + record.aux >= program_.stack_bytes) fail(warp, split, FaultKind::StackOverflow, static_cast<uint32_t>(__builtin_ctz(mask)));
+  if (split.frame + record.aux >= program_.stack_bytes)
+    fail(warp, split, FaultKind::StackOverflow, static_cast<uint32_t>(__builtin_ctz(mask)));
   const uint32_t back = split.pc + 1, depth = depth_of(split) + 1;
   const CallFrame* frame = nullptr;
   for (const auto& f : warp.frames) {

@@ -1,4 +1,5 @@
-// Lifecycle of CTAs and the execution of one instruction. Control flow is in control.cpp, barriers in barrier.cpp, the functional loop in run.cpp.
+// Lifecycle of CTAs and the execution of one instruction. Control flow is in control.cpp, barriers in barrier.cpp, the functional loop in
+// run.cpp.
 #include "machine.h"
 
 #include <cstring>
@@ -121,10 +122,19 @@ void Machine::execute(Warp& warp, const Split& split, const Record& record, uint
   }
 }
 
-void Machine::fail(const Warp& warp, const Split& split, FaultKind kind, uint32_t lane, uint64_t address, uint32_t bytes, Space space, bool store) const {
+void Machine::fail(const Warp& warp, const Split& split, FaultKind kind, uint32_t lane, uint64_t address, uint32_t bytes, Space space,
+                   bool store) const {
   const WarpContext& c = warp.context;
-  throw KernelFault{static_cast<uint32_t>(kind), split.pc, c.cta->id, {c.ctaid_x, c.ctaid_y, c.ctaid_z}, {c.tid_x[lane], c.tid_y[lane], c.tid_z[lane]},
-                    lane, address, bytes, space, store};
+  throw KernelFault{static_cast<uint32_t>(kind),
+                    split.pc,
+                    c.cta->id,
+                    {c.ctaid_x, c.ctaid_y, c.ctaid_z},
+                    {c.tid_x[lane], c.tid_y[lane], c.tid_z[lane]},
+                    lane,
+                    address,
+                    bytes,
+                    space,
+                    store};
 }
 
 Step Machine::step(Warp& warp) {
@@ -155,18 +165,31 @@ Step Machine::step(Warp& warp) {
       execute(warp, split, record, mask);
       split.pc++;
       break;
-    case Kind::Branch: branch(warp, record, mask, step); break;
-    case Kind::BranchIndexed: branch_indexed(warp, record, mask, step); break;
-    case Kind::Call: call(warp, record, mask); break;
-    case Kind::CallIndirect: fail(warp, split, FaultKind::BadBranchIndex, __builtin_ctz(split.mask));
-    case Kind::Return: give_back(warp, record, mask, step); break;
-    case Kind::Exit: leave(warp, mask, step); break;
+    case Kind::Branch:
+      branch(warp, record, mask, step);
+      break;
+    case Kind::BranchIndexed:
+      branch_indexed(warp, record, mask, step);
+      break;
+    case Kind::Call:
+      call(warp, record, mask);
+      break;
+    case Kind::CallIndirect:
+      fail(warp, split, FaultKind::BadBranchIndex, __builtin_ctz(split.mask));
+    case Kind::Return:
+      give_back(warp, record, mask, step);
+      break;
+    case Kind::Exit:
+      leave(warp, mask, step);
+      break;
     case Kind::Trap:
     case Kind::Breakpoint:
       if (mask) fail(warp, split, record.kind == Kind::Trap ? FaultKind::Trap : FaultKind::Breakpoint, __builtin_ctz(mask));
       split.pc++;
       break;
-    case Kind::Barrier: arrive(warp, record, mask, step); break;
+    case Kind::Barrier:
+      arrive(warp, record, mask, step);
+      break;
     case Kind::Sleep: {
       if (mask) {
         const int64_t operand = program_.operands[record.operands];
@@ -183,7 +206,9 @@ Step Machine::step(Warp& warp) {
     }
     case Kind::WarpSync:
     case Kind::Fence:
-    case Kind::Nop: split.pc++; break;
+    case Kind::Nop:
+      split.pc++;
+      break;
   }
   if (warp.splits.size() > 1) choose(warp);
   return step;

@@ -1,5 +1,5 @@
-// The functional machine: warps with diverging lanes, CTAs with barriers, memory spaces. Functional mode drives it with run(); the timing core
-// creates CTAs itself and calls step() for a warp when it issues. Both therefore compute the same.
+// The functional machine: warps with diverging lanes, CTAs with barriers, memory spaces. Functional mode drives it with run(); the timing
+// core creates CTAs itself and calls step() for a warp when it issues. Both therefore compute the same.
 #pragma once
 
 #include <array>
@@ -21,13 +21,13 @@ struct Program {
   std::vector<int64_t> operands;
   std::vector<uint16_t> uses;
   std::vector<uint32_t> branch_table;
-  std::vector<std::string> timing;   // timing entries used, by name; Record::timing indexes it
-  uint32_t frame_bytes = 0;     // of the entry's frame: register rows, then predicates; a multiple of 64
-  uint32_t stack_bytes = 0;     // register block of a warp: deepest chain of frames; a multiple of 64
-  uint32_t registers = 0;       // 32-bit registers a thread needs (estimate of what ptxas would allocate)
-  uint32_t barriers = 0;        // named barriers used
-  uint32_t local_bytes = 0;     // local memory a thread needs
-  uint32_t static_shared = 0;   // bytes, without the system's reservation
+  std::vector<std::string> timing;  // timing entries used, by name; Record::timing indexes it
+  uint32_t frame_bytes = 0;         // of the entry's frame: register rows, then predicates; a multiple of 64
+  uint32_t stack_bytes = 0;         // register block of a warp: deepest chain of frames; a multiple of 64
+  uint32_t registers = 0;           // 32-bit registers a thread needs (estimate of what ptxas would allocate)
+  uint32_t barriers = 0;            // named barriers used
+  uint32_t local_bytes = 0;         // local memory a thread needs
+  uint32_t static_shared = 0;       // bytes, without the system's reservation
 };
 
 struct LaunchShape {
@@ -53,14 +53,14 @@ enum class SplitState : uint8_t { Ready = 0, AtBarrier = 1, AtSync = 2 };
 struct Split {
   uint32_t pc = 0;
   uint32_t mask = 0;
-  uint32_t frame = 0;              // byte offset of the frame in the register block
+  uint32_t frame = 0;  // byte offset of the frame in the register block
   const CallFrame* call = nullptr;
   SplitState state = SplitState::Ready;
   uint8_t barrier = 0;
-  uint32_t wait_mask = 0;          // AtSync: lanes that must arrive
-  uint32_t result_row = 0;         // AtBarrier with reduction: frame offset of the destination
+  uint32_t wait_mask = 0;   // AtSync: lanes that must arrive
+  uint32_t result_row = 0;  // AtBarrier with reduction: frame offset of the destination
   BarrierOp op = BarrierOp::Sync;
-  uint64_t last_run = 0;           // instruction count of the warp when the split last ran, for fairness
+  uint64_t last_run = 0;  // instruction count of the warp when the split last ran, for fairness
 };
 
 enum class WarpState : uint8_t { Ready = 0, Blocked = 1, Finished = 2 };
@@ -68,24 +68,24 @@ enum class WarpState : uint8_t { Ready = 0, Blocked = 1, Finished = 2 };
 struct Warp {
   WarpContext context;
   uint8_t* regs = nullptr;
-  std::vector<Split> splits;   // splits[0] runs next when state is Ready
+  std::vector<Split> splits;  // splits[0] runs next when state is Ready
   std::vector<std::unique_ptr<CallFrame>> frames;
-  uint32_t live = 0;           // lanes that have not exited
+  uint32_t live = 0;  // lanes that have not exited
   WarpState state = WarpState::Ready;
-  uint32_t slice = 0;          // weight of backward branches since the last rotation, for fairness between splits
-  uint32_t quantum = 0;        // instructions for which the present split keeps running although another is first in order
-  bool polled = false;         // an atomic or a polling load ran since the last backward branch
-  uint32_t index = 0;          // in the CTA
-  uint64_t executed = 0;       // instructions
-  void* client = nullptr;      // the timing core's own warp slot
+  uint32_t slice = 0;      // weight of backward branches since the last rotation, for fairness between splits
+  uint32_t quantum = 0;    // instructions for which the present split keeps running although another is first in order
+  bool polled = false;     // an atomic or a polling load ran since the last backward branch
+  uint32_t index = 0;      // in the CTA
+  uint64_t executed = 0;   // instructions
+  void* client = nullptr;  // the timing core's own warp slot
   uint32_t pc() const { return splits[0].pc; }
   uint32_t mask() const { return splits[0].mask; }
 };
 
 struct Barrier {
-  uint32_t arrived = 0;    // threads
-  uint32_t expected = 0;   // threads, 0: all that live in the CTA
-  uint32_t popc = 0;       // reduction state
+  uint32_t arrived = 0;   // threads
+  uint32_t expected = 0;  // threads, 0: all that live in the CTA
+  uint32_t popc = 0;      // reduction state
   bool all = true, any = false;
 };
 
@@ -98,11 +98,11 @@ struct Cta {
   std::vector<uint8_t> shared;
   std::vector<uint8_t> local;
   std::unique_ptr<uint8_t[]> storage;
-  uint8_t* regs = nullptr;   // of warp w at regs + w * stack_bytes, 64-byte aligned
+  uint8_t* regs = nullptr;  // of warp w at regs + w * stack_bytes, 64-byte aligned
   uint32_t live_warps = 0;
   uint32_t live_threads = 0;
   uint32_t sm = 0;
-  uint64_t shared_base = 0;   // where the SM's shared memory holds this CTA, for the timing of banks
+  uint64_t shared_base = 0;  // where the SM's shared memory holds this CTA, for the timing of banks
 };
 
 // What one step did. `record` is the instruction executed, `mask` the lanes whose guard held.
@@ -110,16 +110,16 @@ struct Step {
   const Record* record = nullptr;
   uint32_t pc = 0;
   uint32_t mask = 0;
-  uint32_t active = 0;         // lanes of the split, before the guard
-  bool executed = true;        // false: the split only found that it must wait (WarpSync, SyncAlu) and nothing was issued
-  bool diverged = false;       // a branch split the warp
-  bool released = false;       // a barrier opened: warps of the CTA may have become Ready
-  uint32_t sleep_ns = 0;       // of a Sleep
+  uint32_t active = 0;    // lanes of the split, before the guard
+  bool executed = true;   // false: the split only found that it must wait (WarpSync, SyncAlu) and nothing was issued
+  bool diverged = false;  // a branch split the warp
+  bool released = false;  // a barrier opened: warps of the CTA may have become Ready
+  uint32_t sleep_ns = 0;  // of a Sleep
 };
 
 // Thrown by step() and run(); bindings turn it into Python errors with names, lines and allocations.
 struct KernelFault {
-  uint32_t kind;               // FaultKind in memory.h
+  uint32_t kind;  // FaultKind in memory.h
   uint32_t pc;
   uint64_t cta;
   uint32_t ctaid[3];
@@ -132,7 +132,7 @@ struct KernelFault {
 };
 
 struct Progress {
-  uint64_t executed = 0;       // warp-level records executed
+  uint64_t executed = 0;  // warp-level records executed
   uint64_t thread_executed = 0;
   uint64_t ctas_done = 0;
   std::vector<uint64_t> per_record;  // executions per record, when asked for
@@ -147,8 +147,8 @@ class Machine {
   Cta* create_cta(uint64_t id, uint32_t sm, uint32_t nsm);
   void destroy_cta(Cta* cta);
 
-  // Executes the next instruction of the warp's first split. The warp must be Ready. May change the state of other warps of the CTA (barriers).
-  // Set warp.context.clock before. Throws KernelFault.
+  // Executes the next instruction of the warp's first split. The warp must be Ready. May change the state of other warps of the CTA
+  // (barriers). Set warp.context.clock before. Throws KernelFault.
   Step step(Warp& warp);
 
   // The record that step() would execute next.
@@ -157,9 +157,9 @@ class Machine {
   // Addresses of the last memory step, with generic space resolved, ready for WarpAccess: local ones interleaved by lane as hardware does.
   void timing_addresses(const Warp& warp, uint64_t out[kWarpSize]) const;
 
-  // Functional mode: CTAs in order, `resident` at most at a time; a CTA that makes no end gives way to others after a slice. Calls `poll` now and
-  // then (Ctrl-C, progress); it returns false to stop. budget: records to execute before stopping, 0: none. Returns false when stopped by budget
-  // or poll.
+  // Functional mode: CTAs in order, `resident` at most at a time; a CTA that makes no end gives way to others after a slice. Calls `poll`
+  // now and then (Ctrl-C, progress); it returns false to stop. budget: records to execute before stopping, 0: none. Returns false when
+  // stopped by budget or poll.
   bool run(uint64_t resident, uint64_t budget, bool (*poll)(void* user, const Progress&), void* user);
 
   // One line per kind of place at which warps are, for timeouts and deadlocks: pc, state, how many warps, one example.
@@ -216,7 +216,7 @@ class Machine {
   Progress progress_;
   Interpreter interpreter_ = nullptr;
   void* interpreter_user_ = nullptr;
-  std::vector<std::unique_ptr<Cta>> pool_;   // finished CTAs, to be used again
+  std::vector<std::unique_ptr<Cta>> pool_;  // finished CTAs, to be used again
   std::vector<std::unique_ptr<Cta>> live_;
 };
 

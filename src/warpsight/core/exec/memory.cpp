@@ -8,15 +8,16 @@
 namespace ws {
 
 namespace {
-// Allocations start on 256 bytes, as cudaMalloc's do at least, and are kept apart by as much, so that an access just past the end is never inside
-// the neighbour.
+// Allocations start on 256 bytes, as cudaMalloc's do at least, and are kept apart by as much, so that an access just past the end is never
+// inside the neighbour.
 constexpr uint64_t kGranule = 256;
 constexpr uint64_t round_up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 }  // namespace
 
 Memory::Memory(uint64_t bytes) : bytes_(bytes) {
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED) throw std::runtime_error("the host refuses to reserve " + std::to_string(bytes) + " bytes of address space for device memory");
+  if (p == MAP_FAILED)
+    throw std::runtime_error("the host refuses to reserve " + std::to_string(bytes) + " bytes of address space for device memory");
   base_ = static_cast<uint8_t*>(p);
   free_[kGlobalBase] = bytes;
 }

@@ -6,7 +6,7 @@
 namespace ws {
 namespace {
 constexpr uint64_t kWarpTurn = 1u << 14;  // records a warp runs before the next warp of the CTA, so that warps which poll each other go on
-constexpr uint64_t kCtaTurn = 1u << 20;   // records a CTA runs before another is started beside it, so that CTAs which poll each other go on
+constexpr uint64_t kCtaTurn = 1u << 17;  // records a CTA runs before another is started beside it, so that CTAs which poll each other go on
 }  // namespace
 
 // The common instructions of a converged warp run in this loop without any bookkeeping but counts; everything else goes through step().
@@ -42,7 +42,8 @@ uint64_t Machine::run_warp(Warp& warp, uint64_t records) {
               split.pc = pc;
               const auto kind = static_cast<FaultKind>(scratch_.fault);
               scratch_.fault = 0;
-              fail(warp, split, kind, scratch_.fault_lane, scratch_.addr[scratch_.fault_lane], r.bytes, r.space, r.memory_op != MemoryOp::Load);
+              fail(warp, split, kind, scratch_.fault_lane, scratch_.addr[scratch_.fault_lane], r.bytes, r.space,
+                   r.memory_op != MemoryOp::Load);
             }
           }
           pc++;
@@ -94,8 +95,12 @@ bool Machine::run(uint64_t resident, uint64_t budget, bool (*poll)(void* user, c
       active.pop_front();
     }
     switch (run_cta(*cta, kCtaTurn)) {
-      case CtaEnd::Done: destroy_cta(cta); break;
-      case CtaEnd::Slice: active.push_back(cta); break;
+      case CtaEnd::Done:
+        destroy_cta(cta);
+        break;
+      case CtaEnd::Slice:
+        active.push_back(cta);
+        break;
       case CtaEnd::Stuck: {
         for (const Warp& warp : cta->warps) {
           if (warp.state != WarpState::Blocked) continue;

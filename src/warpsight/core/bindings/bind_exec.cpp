@@ -120,8 +120,6 @@ nb::dict context_fields() {
   scratch["space"] = offsetof(Scratch, space);
   scratch["access_mask"] = offsetof(Scratch, access_mask);
   scratch["global_host"] = offsetof(Scratch, global_host);
-  scratch["read_windows"] = offsetof(Scratch, read_windows);
-  scratch["write_windows"] = offsetof(Scratch, write_windows);
   d["scratch_fields"] = scratch;
   return d;
 }

@@ -10,14 +10,6 @@ namespace ws {
 class Machine;
 struct Cta;
 
-// Addresses that an instruction may access without asking again: [lo, lo + span) of one live allocation. Compiled handlers look here first;
-// the slow path fills it. An instruction finds its window by the address of its operands, so that a kernel's arrays do not displace each
-// other.
-struct AccessWindow {
-  uint64_t lo = 0, span = 0;
-};
-inline constexpr int kAccessWindows = 64;
-
 // Scratch of one machine: lane addresses of the last memory operation and what compiled handlers need to reach memory.
 struct alignas(64) Scratch {
   uint64_t addr[kWarpSize];  // byte addresses as the program computed them (space-relative or generic)
@@ -27,8 +19,6 @@ struct alignas(64) Scratch {
   Space space = Space::Global;     // resolved space of the last access (generic resolved; mixed generic accesses: that of the first lane)
   uint32_t access_mask = 0;        // lanes that accessed memory in the last memory operation
   uint8_t* global_host = nullptr;  // host address = global_host + device address
-  AccessWindow read_windows[kAccessWindows];
-  AccessWindow write_windows[kAccessWindows];
 };
 
 struct alignas(64) WarpContext {

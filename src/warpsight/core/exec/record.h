@@ -49,7 +49,7 @@ inline constexpr int kWarpSize = 32;
 inline constexpr uint8_t kGuardNegate = 1, kUniformBranch = 2, kVectorAccess = 4;
 inline constexpr int32_t kNoGuard = -1;
 
-// `regs` = the warp's register block plus the frame offset; `operands` = the record's first operand. See docs/reference/record.md.
+// `regs` = the warp's register block plus the frame offset; `operands` = the record's first operand. See docs/architecture.md.
 struct WarpContext;
 using Handler = void (*)(uint8_t* regs, const int64_t* operands, uint32_t mask, WarpContext* context);
 

@@ -81,9 +81,6 @@ LaunchResult Gpu::launch(Machine& machine, const LaunchOptions& options) {
   context.program = &program;
   context.plans = &plans;
   context.lines = result.lines.get();
-  const uint32_t warps_of_sm = static_cast<uint32_t>(config_.u("device.max_threads_per_sm") / kWarpSize);
-  scoreboard_.configure(static_cast<uint32_t>(sms_.size()) * warps_of_sm, program);
-  context.scoreboard = &scoreboard_;
   context.code_line = code_line(program);
   context.last_line = context.code_line;
   for (const Record& record : program.records)

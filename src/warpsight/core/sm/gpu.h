@@ -78,7 +78,6 @@ class Gpu final : public ReplySink {
   std::unique_ptr<MemorySystem> memory_;
   std::vector<std::unique_ptr<Sm>> sms_;
   std::vector<Sm*> due_;  // of the present window
-  Scoreboard scoreboard_;
   Sampler sampler_;
   Cycle window_ = 1;
   Cycle now_ = 1;  // goes on from launch to launch

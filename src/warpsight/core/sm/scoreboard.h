@@ -1,12 +1,11 @@
-// When the registers and predicates of all warps of the GPU are ready. An entry says when a dependent instruction may issue, which pipe
-// produces the value (results cross between pipes later than within one), and what a warp that waits for it is said to wait for.
+// When the registers and predicates of an SM's warps are ready. An entry says when a dependent instruction may issue, which pipe produces
+// the value (results cross between pipes later than within one), and what a warp that waits for it is said to wait for.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "base/huge_pages.h"
 #include "exec/machine.h"
 #include "mem/port.h"
 #include "sm/stall.h"
@@ -52,7 +51,7 @@ class Scoreboard {
  private:
   static constexpr uint32_t kRowBytes = 128;
   uint32_t rows_ = 0, stride_ = 0;
-  std::vector<Cell, HugePageAllocator<Cell>> cells_;
+  std::vector<Cell> cells_;
 };
 
 }  // namespace ws

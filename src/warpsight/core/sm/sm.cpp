@@ -75,6 +75,7 @@ Sm::~Sm() = default;
 void Sm::begin(const LaunchContext& context, Cycle now) {
   context_ = context;
   code_ready_ = constants_ready_ = kNever;
+  scoreboard_.configure(static_cast<uint32_t>(slots_.size()), *context.program);
   lsu_->set_shared_bytes(context.ctas_per_sm * context.shared_bytes);
   lsu_->set_line_counts(context.lines != nullptr);
   lsu_->invalidate_l1();
@@ -132,9 +133,9 @@ void Sm::prefetch_warps() {
       __builtin_prefetch(warp + offsetof(Warp, executed), 1);
       const Record& r = record(w.record);
       const uint16_t* use = uses(r);
-      const Scoreboard::Cell* cells = cells_of(id);
+      const Scoreboard::Cell* cells = scoreboard_.of(id);
       for (uint32_t k = 0; k < uint32_t{r.n_reads} + r.n_writes; ++k) {
-        __builtin_prefetch(cells + cell(use[k], w.frame), 1);
+        __builtin_prefetch(cells + scoreboard_.index(use[k], w.frame), 1);
         if (use[k] & kPredicateUse) continue;
         const uint8_t* row = w.regs + w.frame + use[k] * kRowBytes;
         __builtin_prefetch(row);
@@ -190,7 +191,7 @@ void Sm::launch(uint64_t number) {
     w.accounted = now_;
     w.base = std::max(now_, code_ready_);
     w.base_reason = Stall::NoInstruction;
-    context_.scoreboard->clear(number_ * static_cast<uint32_t>(slots_.size()) + id);
+    scoreboard_.clear(id);
     SubCore& subcore = subcore_of(id);
     subcore.launched(id / n_subcores_, age_++);
     ++subcore.counters.warps_launched;
@@ -258,12 +259,12 @@ void Sm::complete(uint32_t token, Cycle when) {
   w.completed = when;
   const Record& r = record(access.record);
   const uint16_t* use = uses(r);
-  Scoreboard::Cell* cells = cells_of(access.slot);
+  Scoreboard::Cell* cells = scoreboard_.of(access.slot);
   if (r.memory_op == MemoryOp::Store || r.memory_op == MemoryOp::Reduction) {
-    for (uint32_t i = 0; i < r.n_reads; ++i) cells[cell(use[i], access.frame)].reads_done = when;
+    for (uint32_t i = 0; i < r.n_reads; ++i) cells[scoreboard_.index(use[i], access.frame)].reads_done = when;
   } else {
     for (uint32_t i = 0; i < r.n_writes; ++i) {
-      Scoreboard::Entry& e = cells[cell(use[r.n_reads + i], access.frame)].ready;
+      Scoreboard::Entry& e = cells[scoreboard_.index(use[r.n_reads + i], access.frame)].ready;
       e = Scoreboard::entry(when, Scoreboard::pipe(e), Scoreboard::reason(e));
     }
   }

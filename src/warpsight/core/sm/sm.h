@@ -24,9 +24,8 @@ struct LaunchContext {
   Machine* machine = nullptr;
   const Program* program = nullptr;
   const TimingPlans* plans = nullptr;
-  Scoreboard* scoreboard = nullptr;  // warps by SM and slot
-  LineCounts* lines = nullptr;       // null: not asked for
-  uint64_t code_line = 0;            // number of the program's first instruction line
+  LineCounts* lines = nullptr;  // null: not asked for
+  uint64_t code_line = 0;       // number of the program's first instruction line
   uint64_t last_line = 0;
   bool code_resident = false;  // the second instruction-cache level holds the program from the start
   uint32_t ctas_per_sm = 0;
@@ -133,8 +132,6 @@ class Sm final : public LsuClient {
   bool fence_open(uint32_t id) const { return slots_[id].outstanding == 0 && lsu_->drained(id); }
   void deliver_now(const MemReply& reply);
   void line_arrived(uint64_t line);
-  Scoreboard::Cell* cells_of(uint32_t id) { return context_.scoreboard->of(number_ * static_cast<uint32_t>(slots_.size()) + id); }
-  uint32_t cell(uint16_t use, uint32_t frame) const { return context_.scoreboard->index(use, frame); }
   SubCore& subcore_of(uint32_t id) { return *subcores_[id % n_subcores_]; }
 
   const uint16_t number_;
@@ -151,6 +148,7 @@ class Sm final : public LsuClient {
   std::unique_ptr<LoadStoreUnit> lsu_;
   InstructionCaches icache_;
   LaunchContext context_;
+  Scoreboard scoreboard_;
   std::vector<std::unique_ptr<SubCore>> subcores_;
   std::vector<WarpSlot> slots_;
   std::vector<CtaSlot> ctas_;

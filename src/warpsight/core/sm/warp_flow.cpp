@@ -67,9 +67,9 @@ bool Sm::run_for_free(uint32_t id, const Record& r, Cycle now) {
   WarpSlot& w = slots_[id];
   const uint32_t frame = w.warp->splits[0].frame;
   Scoreboard::Entry latest = 0;
-  const Scoreboard::Cell* cells = cells_of(id);
+  const Scoreboard::Cell* cells = scoreboard_.of(id);
   const uint16_t* use = uses(r);
-  for (uint32_t i = 0; i < uint32_t{r.n_reads} + r.n_writes; ++i) latest = std::max(latest, cells[cell(use[i], frame)].ready);
+  for (uint32_t i = 0; i < uint32_t{r.n_reads} + r.n_writes; ++i) latest = std::max(latest, cells[scoreboard_.index(use[i], frame)].ready);
   if (Scoreboard::pending(latest)) {
     charge(id, w.base_reason, w.base);
     suspend(id, SlotState::Pending, Scoreboard::reason(latest));
@@ -109,7 +109,7 @@ void Sm::time_next(uint32_t id, const Record& r, Cycle now) {
 // When all sources are ready, and writing the results changes nothing that earlier instructions still need.
 Sm::Need Sm::operands(uint32_t id, const Record& r, const OpClass& op) {
   const uint32_t frame = slots_[id].frame;
-  const Scoreboard::Cell* cells = cells_of(id);
+  const Scoreboard::Cell* cells = scoreboard_.of(id);
   const uint16_t* use = uses(r);
   const size_t pipes = table_.pipes().size();
   Need need;
@@ -117,19 +117,19 @@ Sm::Need Sm::operands(uint32_t id, const Record& r, const OpClass& op) {
     if (cycle > need.cycle) need.cycle = cycle, need.reason = reason;
   };
   for (uint32_t i = 0; i < r.n_reads; ++i) {
-    const Scoreboard::Entry e = cells[cell(use[i], frame)].ready;
+    const Scoreboard::Entry e = cells[scoreboard_.index(use[i], frame)].ready;
     if (Scoreboard::pending(e)) return {0, Scoreboard::reason(e), true};
     const bool guard = r.guard != kNoGuard && (use[i] & kPredicateUse);
     wait(Scoreboard::cycle(e) + (guard ? guard_ : cross_[Scoreboard::pipe(e) * pipes + op.pipe]), Scoreboard::reason(e));
   }
   for (uint32_t i = 0; i < r.n_writes; ++i) {
-    const Scoreboard::Cell& written_to = cells[cell(use[r.n_reads + i], frame)];
-    const Scoreboard::Entry e = written_to.ready;
+    const Scoreboard::Cell& cell = cells[scoreboard_.index(use[r.n_reads + i], frame)];
+    const Scoreboard::Entry e = cell.ready;
     if (Scoreboard::pending(e)) return {0, Scoreboard::reason(e), true};
-    if (written_to.reads_done == kNever) return {0, Stall::LgThrottle, true};
+    if (cell.reads_done == kNever) return {0, Stall::LgThrottle, true};
     const Cycle written = Scoreboard::cycle(e);
     wait(written > op.latency ? written - op.latency + 1 : 0, Scoreboard::reason(e));
-    wait(written_to.reads_done, Stall::Wait);
+    wait(cell.reads_done, Stall::Wait);
   }
   return need;
 }
@@ -209,9 +209,9 @@ Sm::Executed Sm::execute(uint32_t subcore, uint32_t local, const OpClass& op, Cy
 }
 
 void Sm::writes_ready(uint32_t id, const Record& r, uint32_t frame, Scoreboard::Entry entry) {
-  Scoreboard::Cell* cells = cells_of(id);
+  Scoreboard::Cell* cells = scoreboard_.of(id);
   const uint16_t* write = uses(r) + r.n_reads;
-  for (uint32_t i = 0; i < r.n_writes; ++i) cells[cell(write[i], frame)].ready = entry;
+  for (uint32_t i = 0; i < r.n_writes; ++i) cells[scoreboard_.index(write[i], frame)].ready = entry;
 }
 
 // Hands the access to the load/store unit. Its token, or kNoToken if its result is known to come at a known time already.
@@ -249,9 +249,9 @@ uint32_t Sm::access(uint32_t id, const Record& r, uint32_t frame, const Step& st
   const Stall reason = far ? Stall::LongScoreboard : declared == Stall::LongScoreboard ? Stall::ShortScoreboard : declared;
   writes_ready(id, r, frame, Scoreboard::entry(Scoreboard::kPendingCycle, op.pipe, reason));
   const bool store = r.memory_op == MemoryOp::Store || r.memory_op == MemoryOp::Reduction;
-  Scoreboard::Cell* cells = cells_of(id);
+  Scoreboard::Cell* cells = scoreboard_.of(id);
   const uint16_t* use = uses(r);
-  for (uint32_t i = 0; i < r.n_reads; ++i) cells[cell(use[i], frame)].reads_done = store ? kNever : now + late_reads_;
+  for (uint32_t i = 0; i < r.n_reads; ++i) cells[scoreboard_.index(use[i], frame)].reads_done = store ? kNever : now + late_reads_;
 
   lsu_->issue(now, access);
   if (!stores_[id] && !lsu_->drained(id)) stores_[id] = true, ++storing_;

@@ -3,7 +3,9 @@ bytes."""
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -110,8 +112,19 @@ def test_sectors_and_wavefronts_by_brute_force(places: list[int], mask: int, siz
                 word = int(addresses[lane]) // unit
                 words[word % (128 // unit)].add(word)
         expected += max((len(found) for found in words.values()), default=0)
-    shared = bench.run(addresses[None], mask=mask, bytes=size, space="shared")
+    shared = bench.run(addresses[None], mask=mask, bytes=size, op=STORE, space="shared")
     assert shared["counts"][1] == expected
+
+
+PATTERNS = json.loads((Path(__file__).parents[1] / "data" / "shared_wavefronts_h200.json").read_text())["patterns"]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda p: f"{p['bytes']}:{p['address']}")
+def test_shared_wavefronts_are_those_of_the_h200(pattern: dict[str, Any]) -> None:
+    addresses = np.array([eval(pattern["address"].replace("/", "//"), {"l": lane}) for lane in range(32)])
+    for op, name in ((LOAD, "load"), (STORE, "store")):
+        result = _counting_bench().run(addresses[None], bytes=pattern["bytes"], op=op, space="shared")
+        assert result["counts"][1] == pattern[name], name
 
 
 _shared_bench: list[Bench] = []

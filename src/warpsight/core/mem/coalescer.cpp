@@ -108,9 +108,21 @@ uint32_t Coalescer::sectors() const {
   return n;
 }
 
+// Wide shared loads whose lanes agree in pairs, each with its neighbour or each with its neighbour but one, go in half the phases.
+static bool agree_in_pairs(const WarpAccess& access) {
+  bool next = true, next_but_one = true;
+  each_lane(access.mask, [&](uint32_t lane) {
+    const auto same = [&](uint32_t other) { return !(access.mask >> other & 1) || access.addr[other] == access.addr[lane]; };
+    next &= same(lane ^ 1);
+    next_but_one &= same(lane ^ 2);
+  });
+  return next || next_but_one;
+}
+
 uint32_t wavefronts(const WarpAccess& access, bool serialise_words) {
   const uint32_t unit = access.bytes <= 4 ? 4 : access.bytes <= 8 ? 8 : 16;
-  const uint32_t lanes_per_phase = kBanks * kWordBytes / unit;
+  uint32_t lanes_per_phase = kBanks * kWordBytes / unit;
+  if (unit > kWordBytes && access.op == MemoryOp::Load && access.space == Space::Shared && agree_in_pairs(access)) lanes_per_phase *= 2;
   uint32_t n = 0;
   for (uint32_t first = 0; first < kWarpSize; first += lanes_per_phase) {
     const uint32_t lanes = access.mask & static_cast<uint32_t>(bits(first, lanes_per_phase));

@@ -35,8 +35,9 @@ class Coalescer {
 };
 
 // Wavefronts that 32 banks of 4 bytes need for an access. Lanes of 8 (16) bytes go in 2 (4) phases of 16 (8) lanes. Within a phase lanes
-// that read one word share it; different words of one bank take turns. With `serialise_words` (atomics) lanes of one word take turns too.
-// Source: shared.csv (lds_conflict, lds64, lds128, broadcast), atomics.csv (reds_add).
+// that read one word share it; different words of one bank take turns. Shared loads go in half as many phases when their lanes agree in
+// pairs (Nsight's wavefronts of 54 address patterns on an H200, tests/data/shared_wavefronts_h200.json). With `serialise_words` (atomics)
+// lanes of one word take turns too. Source: shared.csv (lds_conflict, lds64, lds128, broadcast), atomics.csv (reds_add).
 uint32_t wavefronts(const WarpAccess& access, bool serialise_words);
 
 }  // namespace ws

@@ -77,7 +77,8 @@ def test_samples_add_up_to_the_totals(gpu: ws.Device) -> None:
     samples = result.samples
     assert samples is not None and result.cycles is not None and isinstance(result.counters, ws.Counters)
     assert samples.interval == 100 and samples.cycles[-1] == result.cycles and (np.diff(samples.cycles) > 0).all()
-    assert (np.diff(samples.cycles)[:-1] == 100).all() and len(samples.cycles) == -(-result.cycles // 100)
+    late = samples.cycles[:-1] - 100 * np.arange(1, len(samples.cycles), dtype=np.uint64)  # a sample waits for the window's end (docs/model/sm.md)
+    assert (late < 50).all() and len(samples.cycles) >= result.cycles // 100
     for name, series in samples.values.items():
         assert series.shape[0] == len(samples.cycles)
         assert (series.sum(axis=0) == result.counters.by_unit[name]).all(), name
@@ -96,7 +97,6 @@ def test_lines_add_up_to_the_totals(gpu: ws.Device) -> None:
     assert result.to_dict()["lines"]["text"] == lines.text
 
 
-@pytest.mark.xfail(reason="a sample ends the window in which SMs run on their own, which changes the order of requests in L2")
 def test_asking_for_series_and_lines_changes_nothing() -> None:
     plain = saxpy(ws.Device("mini"))[0]
     full = saxpy(ws.Device("mini"), samples=64, lines=True)[0]

@@ -77,7 +77,8 @@ def test_samples_add_up_to_the_totals(gpu: ws.Device) -> None:
     samples = result.samples
     assert samples is not None and result.cycles is not None and isinstance(result.counters, ws.Counters)
     assert samples.interval == 100 and samples.cycles[-1] == result.cycles and (np.diff(samples.cycles) > 0).all()
-    late = samples.cycles[:-1] - 100 * np.arange(1, len(samples.cycles), dtype=np.uint64)  # a sample waits for the window's end (docs/model/sm.md)
+    # A sample waits for the end of the window in which it is due (docs/model/sm.md).
+    late = samples.cycles[:-1] - 100 * np.arange(1, len(samples.cycles), dtype=np.uint64)
     assert (late < 50).all() and len(samples.cycles) >= result.cycles // 100
     for name, series in samples.values.items():
         assert series.shape[0] == len(samples.cycles)

@@ -132,6 +132,26 @@ def test_loads(bench: Bench, name: str, dtype: str, count: int) -> None:
         assert lanes(outcome, e, dtype) == [memory[p * count + e] for p in places]
 
 
+@pytest.mark.parametrize("starts", [(0, 0), (256, 256), (64, 1024), (2048, 0), (4096 - 256, 16)])
+@pytest.mark.parametrize("step", [0, 1])
+@pytest.mark.parametrize("access", [("ld.shared.f32", "u4", 1), ("ld.shared.v4.f32", "u4", 4), ("ld.shared.b64", "u8", 1)])
+def test_halves_of_a_warp_load_from_two_stretches(bench: Bench, access: tuple[str, str, int], step: int, starts: tuple[int, int]) -> None:
+    """As tiles of 16 x 16 threads do: lanes 0-15 from one place on, lanes 16-31 from another, or one place for each half."""
+    name, dtype, count = access
+    size = int(dtype[1]) * count
+    offsets = np.array([starts[lane // 16] + lane % 16 * size * step for lane in range(LANES)])
+    outcome = run(bench, name, (RESERVED + offsets).astype(np.uint64))
+    memory = words(bench.shared_fill.tobytes(), dtype)
+    for e in range(count):
+        assert lanes(outcome, e, dtype) == [memory[int(at) // int(dtype[1]) + e] for at in offsets]
+
+
+def test_halves_outside_or_misaligned_are_refused(bench: Bench) -> None:
+    for second in (SHARED_BYTES - 48, 2, 1 << 40):
+        offsets = np.array([(0, second)[lane // 16] + lane % 16 * 4 for lane in range(LANES)])
+        assert run(bench, "ld.shared.f32", (RESERVED + offsets).astype(np.uint64)).faulted, second
+
+
 def test_local_memory_is_every_lanes_own(bench: Bench) -> None:
     values = np.arange(LANES, dtype=np.uint32) + 7
     outcome = run(bench, "st.local.b32", np.full(LANES, 8, np.uint64), values)

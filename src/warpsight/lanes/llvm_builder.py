@@ -400,6 +400,10 @@ class LlvmBuilder:
             with self._stretch(access, address, step * access.size) as host:
                 found.append((self._split(host, type, count) if step else self._spread(host, type, count), irb.block))
                 irb.branch(done)
+        for step in (1, 0) if space == "shared" else ():
+            with self._halves(access, address, step * access.size) as hosts:
+                found.append((self._split_halves(hosts, type, count) if step else self._spread_halves(hosts, type, count), irb.block))
+                irb.branch(done)
         buffer = self.frame.alloca(ir.ArrayType(self.vector(type), count))
         if space != "local":
             with self._scattered(access, address, scratch) as (host, offset):
@@ -451,6 +455,29 @@ class LlvmBuilder:
         irb.position_at_end(ask)
         with self._permitted(access, first, I64(step * (self.lanes - 1) + access.size), miss) as host:
             yield host
+
+    @contextmanager
+    def _halves(self, access: _Access, address: Value, step: int) -> Iterator[tuple[Any, Any]]:
+        """As _stretch, for warps whose halves each access one stretch or place, as the tiles of 16 x 16 threads do: two host pointers."""
+        irb, half = self.irb, self.lanes // 2
+        ask, miss = irb.append_basic_block("ask"), irb.append_basic_block("miss")
+        first, second = (irb.extract_element(address.handle, I32(lane)) for lane in (0, half))
+        offsets = self.const_lanes(U64, [step * (lane % half) for lane in range(self.lanes)])
+        regular = irb.bitcast((address == self._two_halves(U64, first, second) + offsets).handle, I32)
+        aligned = irb.icmp_unsigned("==", irb.and_(irb.or_(first, second), I64(access.size - 1)), I64(0))
+        full = irb.icmp_unsigned("==", irb.and_(regular, self.frame.mask), I32(0xFFFFFFFF))
+        irb.cbranch(irb.and_(full, aligned), ask, miss)
+        irb.position_at_end(ask)
+        ordered = irb.icmp_unsigned("<", first, second)
+        low, high = irb.select(ordered, first, second), irb.select(ordered, second, first)
+        length = irb.add(irb.sub(high, low), I64(step * (half - 1) + access.size))
+        with self._permitted(access, low, length, miss) as host:
+            yield tuple(irb.gep(host, [irb.sub(start, low)], source_etype=I8) for start in (first, second))
+
+    def _two_halves(self, type: LaneType, first: Any, second: Any) -> Value:
+        """The lower half of the lanes holds one IR scalar, the upper half another."""
+        lower = self.const_lanes(PRED, [int(lane < self.lanes // 2) for lane in range(self.lanes)])
+        return self.select(lower, self.splat(type, first), self.splat(type, second))
 
     @contextmanager
     def _scattered(self, access: _Access, address: Value, scratch: Any) -> Iterator[tuple[Any, Callable[[Any], Any]]]:
@@ -540,9 +567,22 @@ class LlvmBuilder:
         places = [self.frame.field(host, e * type.bytes) for e in range(count)]
         return [self.splat(type, self.irb.load(at, align=type.bytes, typ=element)).handle for at in places]
 
+    def _spread_halves(self, hosts: Sequence[Any], type: LaneType, count: int) -> list[Any]:
+        element = element_type(type)
+        places = [[self.frame.field(host, e * type.bytes) for host in hosts] for e in range(count)]
+        both = [[self.irb.load(at, align=type.bytes, typ=element) for at in pair] for pair in places]
+        return [self._two_halves(type, first, second).handle for first, second in both]
+
     def _split(self, host: Any, type: LaneType, count: int) -> list[Any]:
         """32 x count elements in a row: the elements of each lane side by side."""
-        together = self.irb.load(host, align=type.bytes, typ=vector_type(type, self.lanes * count))
+        return self._deal(self.irb.load(host, align=type.bytes, typ=vector_type(type, self.lanes * count)), count)
+
+    def _split_halves(self, hosts: Sequence[Any], type: LaneType, count: int) -> list[Any]:
+        length = self.lanes // 2 * count
+        first, second = (self.irb.load(host, align=type.bytes, typ=vector_type(type, length)) for host in hosts)
+        return self._deal(self.irb.shuffle_vector(first, second, _indices(range(2 * length))), count)
+
+    def _deal(self, together: Any, count: int) -> list[Any]:
         if count == 1:
             return [together]
         picks = [_indices([lane * count + e for lane in range(self.lanes)]) for e in range(count)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,15 @@ class Module:
         if name not in self._kernels:
             self._kernels[name] = Kernel(self, self.ptx.kernel(name))
         return self._kernels[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.kernels)
+
+    def __len__(self) -> int:
+        return len(self.kernels)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.kernels
 
     def variable(self, name: str) -> ModuleVariable:
         """Raises InputError with the nearest names."""

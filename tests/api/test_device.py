@@ -151,3 +151,10 @@ def test_a_device_is_a_context_manager_and_synchronises(gpu: ws.Device) -> None:
     with ws.Device("mini", timing=False) as device:
         device.synchronize()
         assert device.name == "mini"
+
+
+def test_a_module_lists_its_kernels() -> None:
+    text = "".join(f".entry k{i}() {{ ret; }}\n" for i in range(3))
+    module = ws.Device("mini", timing=False).load(".version 8.0\n.target sm_90\n.address_size 64\n" + text)
+    assert list(module) == module.kernels == ["k0", "k1", "k2"] and len(module) == 3
+    assert "k1" in module and "k3" not in module

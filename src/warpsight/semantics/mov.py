@@ -16,7 +16,8 @@ WINDOWS = {
 }
 
 
-@op("mov", "type=pred|b16|b32|b64|b128|u16|u32|u64|s16|s32|s64|f16|bf16|f32|f64", "type = type")
+# PTX has no mov.b8: lowering moves the bytes of a device function's parameters with it.
+@op("mov", "type=pred|b8|b16|b32|b64|b128|u16|u32|u64|s16|s32|s64|f16|bf16|f32|f64", "type = type")
 def mov(b: Builder, m: Mods, x: Value) -> Value:
     return x
 

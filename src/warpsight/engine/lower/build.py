@@ -305,6 +305,16 @@ class _Builder:
             )
         self._append(made).origin = instruction
 
+    def _branch_around(self, call: Instruction) -> None:
+        """A guarded call that returns values: lanes whose guard fails must not read its places in the callee's frame."""
+        assert call.guard is not None
+        behind = f"%behind{len(self.function.blocks)}"
+        skip = replace(call.guard, negate=not call.guard.negate)
+        self._branch(replace(call, opcode="bra", modifiers=(), operands=(Sym(behind),), guard=skip))
+        self._call(replace(call, guard=None))
+        self._end_block(goes_on=True)
+        self.block.labels.append(behind)
+
     def _call(self, instruction: Instruction) -> None:
         """Arguments go to the callee's frame, which starts where the caller's ends; its return values are read there afterwards."""
         results, callee, arguments, _ = _call_parts(instruction)
@@ -320,7 +330,8 @@ class _Builder:
         if len(results) != len(head.returns) or len(arguments) != len(head.params):
             raise unsupported(instruction, self.kernel, f"'{name}' takes {len(head.params)} and returns {len(head.returns)} values")
         if instruction.guard is not None and results:
-            raise unsupported(instruction, self.kernel, "a guarded call that returns a value")
+            self._branch_around(instruction)
+            return
         at = frame_places([*head.returns, *head.params])[0]
         sent: list[Operand] = []
         for formal, argument in zip(head.params, arguments):

@@ -50,9 +50,11 @@ class Case:
         """One line for every statement about the results that does not hold. `before`: of `arguments`; `after`: the arrays read back."""
         for name, text in self.expect:
             got = after[name]
-            want = np.broadcast_to(np.asarray(self._value(text, before)), got.shape).astype(got.dtype)
-            wrong = (want.view(np.uint8) if want.flags.c_contiguous else want.copy().view(np.uint8)) != got.view(np.uint8)
-            wrong = wrong.reshape(got.size, -1).any(-1)
+            value = np.asarray(self._value(text, before))
+            if value.dtype.kind == "f" and got.dtype.kind in "iu":  # also what NumPy makes of small and very large integers in one list
+                raise ValueError(f"{self.name}: {text}: these are floats, {name} holds integers")
+            want = np.broadcast_to(value, got.shape).astype(got.dtype)
+            wrong = (_bytes(want) != _bytes(got)).any(-1)
             if wrong.any():
                 i = int(np.argmax(wrong))
                 yield f"{name}: {int(wrong.sum())} of {got.size} differ; first: [{i}] is {got.flat[i]!r}, expected {want.flat[i]!r} ({text})"
@@ -69,6 +71,10 @@ class Case:
             return eval(text, here)  # the files are part of the test suite
         except Exception as error:
             raise ValueError(f"{self.name}: {text}: {error!r}") from error
+
+
+def _bytes(values: Array) -> Array:
+    return np.ascontiguousarray(values).view(np.uint8).reshape(values.size, -1)
 
 
 def empty(shape: Any, dtype: Any = np.uint32) -> Array:

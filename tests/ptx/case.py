@@ -57,7 +57,8 @@ class Case:
             wrong = (_bytes(want) != _bytes(got)).any(-1)
             if wrong.any():
                 i = int(np.argmax(wrong))
-                yield f"{name}: {int(wrong.sum())} of {got.size} differ; first: [{i}] is {got.flat[i]!r}, expected {want.flat[i]!r} ({text})"
+                first = f"[{i}] is {got.flat[i]!r}, expected {want.flat[i]!r}"
+                yield f"{name}: {int(wrong.sum())} of {got.size} differ; first: {first} ({text})"
         for text in self.checks:
             if not self._value(text, {**before, **after}):
                 shown = ", ".join(f"{name}={after[name].tolist()}" for name in after if name in text)

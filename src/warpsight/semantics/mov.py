@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..lanes.builder import Builder, Value
-from ..lanes.types import BY_NAME, PRED, U64, LaneType
+from ..lanes.types import BY_NAME, U64, LaneType
 from .registry import Mods, op, reject
 
 # Windows of the generic address space: core/exec/memory.h.

@@ -105,17 +105,18 @@ std::vector<Machine::Place> Machine::places() const {
     for (const Warp& warp : cta->warps) {
       if (warp.state == WarpState::Finished) continue;
       for (const Split& s : warp.splits) {
+        const uint32_t pc = waits_at(s);
         Place* known = nullptr;
         for (Place& p : out) {
-          if (p.pc == s.pc && p.state == s.state && p.barrier == s.barrier) known = &p;
+          if (p.pc == pc && p.state == s.state && p.barrier == s.barrier) known = &p;
         }
         if (known) {
           known->warps++;
           continue;
         }
         const Barrier& b = cta->barriers[s.barrier];
-        out.push_back({s.pc, s.state, s.barrier, 1, cta->id, warp.index, s.mask, s.wait_mask, b.arrived,
-                       b.expected ? b.expected : cta->live_threads});
+        out.push_back(
+            {pc, s.state, s.barrier, 1, cta->id, warp.index, s.mask, s.wait_mask, b.arrived, b.expected ? b.expected : cta->live_threads});
       }
     }
   }

@@ -126,7 +126,7 @@ void Machine::fail(const Warp& warp, const Split& split, FaultKind kind, uint32_
                    bool store) const {
   const WarpContext& c = warp.context;
   throw KernelFault{static_cast<uint32_t>(kind),
-                    split.pc,
+                    waits_at(split),
                     c.cta->id,
                     {c.ctaid_x, c.ctaid_y, c.ctaid_z},
                     {c.tid_x[lane], c.tid_y[lane], c.tid_z[lane]},

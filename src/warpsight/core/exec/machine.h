@@ -63,6 +63,9 @@ struct Split {
   uint64_t last_run = 0;  // instruction count of the warp when the split last ran, for fairness
 };
 
+// The instruction that a split executes next or, at a barrier, waits in (its pc is already behind it).
+inline uint32_t waits_at(const Split& split) { return split.state == SplitState::AtBarrier ? split.pc - 1 : split.pc; }
+
 enum class WarpState : uint8_t { Ready = 0, Blocked = 1, Finished = 2 };
 
 struct Warp {

@@ -30,7 +30,7 @@ from ..lanes.jit import Jit, jit
 from ..lanes.llvm_builder import I8, I32, I64, POINTER, Frame, Layout, LlvmBuilder
 from ..lanes.numpy_builder import AccessFault, LaneContext, NumpyBuilder, from_bytes, mask_lanes, to_bytes
 from ..lanes.types import LANES, PRED, LaneType
-from ..semantics import Form
+from ..semantics import Form, Kind
 from ..semantics.registry import TYPES
 from ..semantics.special import SPECIALS
 from .object_cache import ObjectCache
@@ -96,7 +96,7 @@ class _Emitter:
         leave = function.append_basic_block("leave")
         ir.IRBuilder(leave).ret_void()
         self.mask = mask
-        self.builder = LlvmBuilder(Frame(self.irb, context, layout, mask, leave, native_half))
+        self.builder = LlvmBuilder(Frame(self.irb, context, layout, mask, leave, native_half, form.kind == Kind.MEMORY))
         assert form.emit is not None, f"{form.name} has no handler"
         sources = [self.source(len(key.dst) + i, kind, type) for i, (kind, type) in enumerate(zip(key.src, form.src, strict=True))]
         results = form.emit(self.builder, sources)

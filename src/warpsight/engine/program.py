@@ -27,7 +27,7 @@ RECORD = np.dtype(
 assert RECORD.itemsize == 64
 
 NO_GUARD = -1
-GUARD_NEGATE, UNIFORM_BRANCH, VECTOR_ACCESS = 1, 2, 4
+GUARD_NEGATE, UNIFORM_BRANCH, VECTOR_ACCESS, WHOLE_WARP = 1, 2, 4, 8
 PREDICATE_USE = 0x8000
 SPACES = {name: i for i, name in enumerate(("global", "shared", "local", "const", "param", "generic"))}
 MEMORY_OPS = {name: i for i, name in enumerate(("none", "load", "store", "atomic", "reduction", "prefetch"))}

@@ -161,6 +161,10 @@ class Builder(Protocol):
     def ballot(self, p: Value) -> Value: ...  # U32 broadcast: bit i is p of lane i, inactive lanes give 0
     def mask_to_pred(self, mask: Value) -> Value: ...  # PRED: lane i gets bit i of its own mask value (U32)
 
+    # A function of the core that works on whole warps (core/exec/runtime.h), by name; `results` are the types of what it gives. Predicates
+    # and floats go in and out as they are; in an instruction of Kind MEMORY it may fail, which ends the instruction.
+    def runtime(self, name: str, constants: Sequence[int], values: Sequence[Value], results: Sequence[LaneType]) -> list[Value]: ...
+
     # memory (space: "global" "shared" "local" "const" "param" "generic"); addresses U64. Inactive lanes touch nothing.
     def load(self, space: str, address: Value, type: LaneType, count: int) -> list[Value]: ...
     def store(self, space: str, address: Value, values: Sequence[Value]) -> None: ...

@@ -44,6 +44,7 @@ class Frame:
     mask: Any  # i32
     leave: Any  # block that returns
     native_half: bool
+    may_fault: bool = False  # the instruction may fail: its Kind is MEMORY
 
     def function(self, name: str, result: Any, arguments: Sequence[Any]) -> Any:
         found = self.irb.module.globals.get(name)
@@ -377,6 +378,42 @@ class LlvmBuilder:
         own_bit = self.const_lanes(U32, [1 << lane for lane in range(self.lanes)])
         return (mask & own_bit) != 0
 
+    def runtime(self, name: str, constants: Sequence[int], values: Sequence[Value], results: Sequence[LaneType]) -> list[Value]:
+        irb, frame = self.irb, self.frame
+
+        def pointers(slots: Sequence[Any]) -> Any:
+            table = frame.alloca(ir.ArrayType(POINTER, max(1, len(slots))))
+            for i, slot in enumerate(slots):
+                irb.store(slot, frame.field(table, 8 * i))
+            return table
+
+        inputs = []
+        for value in values:
+            lanes = self.resize(value, U8) if value.type is PRED else value
+            inputs.append(frame.alloca(self.vector(lanes.type)))
+            irb.store(lanes.handle, inputs[-1])
+        outputs = [frame.alloca(self.vector(U8 if type is PRED else type)) for type in results]
+        numbers = frame.alloca(ir.ArrayType(I64, max(1, len(constants))))
+        for i, number in enumerate(constants):
+            irb.store(I64(number), frame.field(numbers, 8 * i))
+        function = frame.function(name, ir.VoidType(), [POINTER, I32, POINTER, POINTER, POINTER])
+        irb.call(function, [frame.context, frame.mask, numbers, pointers(inputs), pointers(outputs)])
+        if frame.may_fault:
+            self._leave_on_fault(irb.load(frame.field(frame.context, frame.layout.fields["scratch"][0]), typ=POINTER))
+        found = []
+        for slot, type in zip(outputs, results, strict=True):
+            stored = U8 if type is PRED else type
+            value = Value(self, stored, irb.load(slot, typ=self.vector(stored)))
+            found.append(value != 0 if type is PRED else value)
+        return found
+
+    def _leave_on_fault(self, scratch: Any) -> None:
+        irb, frame = self.irb, self.frame
+        fault = irb.load(frame.field(scratch, frame.layout.scratch["fault"]), typ=I32)
+        go = irb.append_basic_block("go")
+        irb.cbranch(irb.icmp_unsigned("!=", fault, I32(0)), frame.leave, go)
+        irb.position_at_end(go)
+
     # memory
     def _put_addresses(self, address: Value) -> Any:
         """Writes the lane addresses to the scratch; returns the scratch pointer."""
@@ -612,10 +649,8 @@ class LlvmBuilder:
         scratch = self._put_addresses(address)
         self._access("ws_translate", _Access(space, type, 1, True), I32(1))
         result = frame.alloca(self.vector(type)) if want_old else None
-        fault = irb.load(frame.field(scratch, frame.layout.scratch["fault"]), typ=I32)
-        go = irb.append_basic_block("go")
-        irb.cbranch(irb.icmp_unsigned("!=", fault, I32(0)), frame.leave, go)
-        irb.position_at_end(go)
+        self._leave_on_fault(scratch)
+        go = irb.block
         with self._each_lane(frame.mask) as lane:
             hosts = frame.field(scratch, frame.layout.scratch["host"])
             host = irb.load(irb.gep(hosts, [lane], source_etype=POINTER), typ=POINTER)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from . import exact
 from .builder import Builder, Value
-from .types import F32, LANES, PRED, U32, U64, LaneType
+from .types import F32, LANES, PRED, U8, U32, U64, LaneType
 
 Array = npt.NDArray[Any]
 
@@ -26,12 +26,14 @@ class LaneContext(Protocol):
     """What an instruction sees of its warp besides registers; warpsight._core.LaneContext is one.
 
     `load` returns uint8 [count * 32 * element]: element e of lane l at (e * 32 + l) * element; `store` takes the same layout. Lanes outside
-    `mask` are not touched. After a bad access `faulted` is true and nothing was touched.
+    `mask` are not touched. `runtime` calls a function of the core with values as bytes, lane after lane. After a bad access `faulted` is
+    true and nothing was touched.
     """
 
     def special(self, name: str) -> Any: ...
     def load(self, space: int, addresses: Array, mask: int, element: int, count: int) -> Array: ...
     def store(self, space: int, addresses: Array, mask: int, element: int, count: int, data: Array) -> None: ...
+    def runtime(self, name: str, mask: int, constants: list[int], values: list[Array], result_bytes: list[int]) -> list[Array]: ...
     @property
     def faulted(self) -> bool: ...
 
@@ -305,6 +307,14 @@ class NumpyBuilder:
 
     def mask_to_pred(self, mask: Value) -> Value:
         return Value(self, PRED, (mask.handle >> np.arange(self.lanes, dtype=np.uint32) & np.uint32(1)).astype(bool))
+
+    def runtime(self, name: str, constants: Sequence[int], values: Sequence[Value], results: Sequence[LaneType]) -> list[Value]:
+        data = [to_bytes(v.handle.astype(np.uint8) if v.type is PRED else v.handle, v.type) for v in values]
+        stored = [U8 if type is PRED else type for type in results]
+        found = self._checked().runtime(name, self.mask, list(constants), data, [type.bytes for type in stored])
+        self._checked()
+        lanes = [from_bytes(np.asarray(x), type) for x, type in zip(found, stored, strict=True)]
+        return [Value(self, type, x != 0 if type is PRED else x) for x, type in zip(lanes, results, strict=True)]
 
     # memory
     def _checked(self) -> LaneContext:

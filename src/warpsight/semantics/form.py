@@ -58,6 +58,7 @@ class Form:
     `dst` and `src` are the types of the flattened operands: vectors and pairs are spread out; an address `[base+offset]` is two sources,
     the base (U64, or U32 for 32-bit shared/local/param addresses, chosen by the register) and the offset (an immediate, S64); memory forms
     add them. `sync_mask`: index in `src` of the member mask of a SYNC_ALU/WARP_SYNC form. `sub` and `scope`: see record.h.
+    `whole_warp`: waits until all lanes of the warp that have not exited are there (`.aligned` instructions of the warp).
     `writes_pred`/types PRED are predicates. `pure`: no effect besides its destinations (may be removed when unused, moved, computed twice).
     """
 
@@ -71,6 +72,7 @@ class Form:
     sub: int = 0
     scope: str = "cta"
     pure: bool = True
+    whole_warp: bool = False
 
 
 @dataclass(frozen=True, slots=True)

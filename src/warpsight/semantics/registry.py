@@ -115,8 +115,9 @@ def op(opcode: str, grammar: str = "", operands: str = "", **options: Any) -> Ca
     """Registers the decorated `f(builder, mods, *sources)` as a meaning of `opcode`. It returns the destinations (a Value, several, or
     None).
 
-    Options: `kind` (Kind), `pure`, `sub`, `scope`, `sync_mask` (index of the member mask among the sources), `memory` (MemoryInfo). Each
-    but `kind` may be a function of the Mods. `refuse(mods)`: a reason why a combination that the grammar allows has no meaning, or "".
+    Options: `kind` (Kind), `pure`, `sub`, `scope`, `sync_mask` (index of the member mask among the sources), `memory` (MemoryInfo),
+    `whole_warp` (Form). Each but `kind` may be a function of the Mods. `refuse(mods)`: a reason why a combination that the grammar allows
+    has no meaning, or "".
     `samples`: for each #constant the values that `forms()` lists.
     """
 

@@ -13,6 +13,7 @@
 
 #include "bind.h"
 #include "exec/machine.h"
+#include "exec/runtime.h"
 #include "machine_handle.h"
 
 namespace nb = nanobind;
@@ -76,6 +77,33 @@ struct LaneContext {
     if (data.size() != size_t{element} * count * kWarpSize) throw std::invalid_argument("store data does not match element size and count");
     ws_store(context, mask, descriptor(space, element, count), data.data());
   }
+  nb::list runtime(const std::string& name, uint32_t mask, const std::vector<int64_t>& constants, const std::vector<Array<uint8_t>>& values,
+                   const std::vector<uint32_t>& result_bytes) const {
+    struct alignas(64) Row {
+      uint8_t bytes[kWarpSize * 16];
+    };
+    std::vector<Row> rows(values.size() + result_bytes.size());
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    for (size_t i = 0; i < values.size(); i++) {
+      if (values[i].size() > sizeof(Row)) throw std::invalid_argument("a value of 32 lanes of at most 16 bytes is expected");
+      std::memcpy(rows[i].bytes, values[i].data(), values[i].size());
+      in.push_back(rows[i].bytes);
+    }
+    for (size_t i = 0; i < result_bytes.size(); i++) out.push_back(rows[values.size() + i].bytes);
+    runtime_function(name)(context, mask, constants.data(), in.data(), out.data());
+    nb::list results;
+    for (size_t i = 0; i < result_bytes.size(); i++) results.append(make_array(size_t{result_bytes[i]} * kWarpSize, 1, "uint8", out[i]));
+    return results;
+  }
+  static RuntimeFunction runtime_function(const std::string& name) {
+    for (const auto& table : runtime_tables()) {
+      for (const RuntimeEntry& entry : table) {
+        if (name == entry.name) return entry.function;
+      }
+    }
+    throw nb::key_error(("no runtime function '" + name + "'").c_str());
+  }
   bool faulted() const { return context->scratch->fault != 0; }
 };
 
@@ -129,6 +157,9 @@ nb::dict runtime_symbols() {
   d["ws_load"] = reinterpret_cast<uintptr_t>(&ws_load);
   d["ws_store"] = reinterpret_cast<uintptr_t>(&ws_store);
   d["ws_translate"] = reinterpret_cast<uintptr_t>(&ws_translate);
+  for (const auto& table : runtime_tables()) {
+    for (const RuntimeEntry& entry : table) d[entry.name] = reinterpret_cast<uintptr_t>(entry.function);
+  }
   add_lane_symbols(d);
   return d;
 }
@@ -226,6 +257,7 @@ void bind_machine(nb::module_& m) {
       .def("special", &special)
       .def("load", &LaneContext::load)
       .def("store", &LaneContext::store)
+      .def("runtime", &LaneContext::runtime)
       .def_prop_ro("faulted", &LaneContext::faulted)
       .def_prop_ro(
           "address", [](const LaneContext& self) { return reinterpret_cast<uintptr_t>(self.context); },

@@ -102,11 +102,14 @@ void Machine::choose(Warp& warp) {
 
 bool Machine::must_wait(Warp& warp, const Record& record) {
   Split& split = warp.splits[0];
-  const int64_t operand = program_.operands[record.operands + record.sub];
-  uint32_t members = static_cast<uint32_t>(operand);
-  if (!(record.aux & 1)) {
-    const auto* row = reinterpret_cast<const uint32_t*>(warp.regs + split.frame + operand);
-    members = row[__builtin_ctz(split.mask)];
+  uint32_t members = ~0u;
+  if (!(record.flags & kWholeWarp)) {
+    const int64_t operand = program_.operands[record.operands + record.sub];
+    members = static_cast<uint32_t>(operand);
+    if (!(record.aux & 1)) {
+      const auto* row = reinterpret_cast<const uint32_t*>(warp.regs + split.frame + operand);
+      members = row[__builtin_ctz(split.mask)];
+    }
   }
   if (!(members & warp.live & ~split.mask)) return false;
   split.state = SplitState::AtSync;

@@ -144,7 +144,7 @@ Step Machine::step(Warp& warp) {
   step.record = &record;
   step.pc = split.pc;
   step.active = split.mask;
-  if ((record.kind == Kind::SyncAlu || record.kind == Kind::WarpSync) && must_wait(warp, record)) {
+  if ((record.kind == Kind::SyncAlu || record.kind == Kind::WarpSync || (record.flags & kWholeWarp)) && must_wait(warp, record)) {
     step.executed = false;
     choose(warp);
     return step;

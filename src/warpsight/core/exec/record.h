@@ -47,6 +47,7 @@ enum class CacheOp : uint8_t {
 
 inline constexpr int kWarpSize = 32;
 inline constexpr uint8_t kGuardNegate = 1, kUniformBranch = 2, kVectorAccess = 4;
+inline constexpr uint8_t kWholeWarp = 8;  // waits, like SyncAlu, until all lanes of the warp that have not exited are here
 inline constexpr int32_t kNoGuard = -1;
 
 // `regs` = the warp's register block plus the frame offset; `operands` = the record's first operand. See docs/architecture.md.
@@ -65,7 +66,7 @@ struct alignas(64) Record {
   uint16_t timing;        // 36 entry of the program's timing table
   uint16_t n_operands;    // 38
   Kind kind;              // 40
-  uint8_t flags;          // 41 kGuardNegate, kUniformBranch, kVectorAccess
+  uint8_t flags;          // 41 kGuardNegate, kUniformBranch, kVectorAccess, kWholeWarp
   uint8_t n_reads;        // 42
   uint8_t n_writes;       // 43
   uint8_t sub;            // 44 by kind

@@ -23,6 +23,7 @@ from ..program import (
     SPACES,
     UNIFORM_BRANCH,
     VECTOR_ACCESS,
+    WHOLE_WARP,
     ProgramImage,
     Sizes,
 )  # fmt: skip
@@ -119,7 +120,7 @@ class _Writer:
         t, form, index = self.t, op.form, len(self.t.rows)
         entry = op.entry if op.entry is not None else entry_for(op.opcode, op.modifiers, form)
         operands, aux, sub = self._operands(op)
-        flags = 0
+        flags = WHOLE_WARP if form.whole_warp else 0
         guard = NO_GUARD
         if op.guard is not None:
             guard = self.frame.offsets[op.guard.reg.name]
